@@ -1,20 +1,21 @@
 #pragma once
 
-// A keyed permutation of [0, n) for any n, computed, not stored: the popular records, and the order of
-// insertion, are scattered over the records without a table and without the collisions of hash-and-modulo
-// (which gives 37 % of the records no rank at all and others several).
+// A keyed permutation of [0, n) for any n, computed instead of stored. It scatters the popular records, and the order
+// of insertion, over the records. It needs no table. It also avoids the collisions of hash-and-modulo, which gives 37 %
+// of the records no rank at all and others several.
 //
 //     x = ( left | right )      right: `bits` low bits          left in [0, a), a = ceil(n / 2^bits)
 //           left  += F(right) mod a            three rounds: each can be undone, so together they
 //           right ^= F(left) mod 2^bits        are a bijection of [0, a * 2^bits)
 //           left  += F(right) mod a
 //
-// With bits = half of n's, rounded up, the domain exceeds n by less than 2^bits <= 2 sqrt(n). A result of n or more is
-// permuted again (cycle walking): following the cycle from an x < n must come back below n, and it does so at once
-// except with probability 2/sqrt(n). A Feistel network in the usual form has a power of four as domain and walks up to
-// four times.
+// `bits` is half the bits of n, rounded up. So the domain exceeds n by less than 2^bits <= 2 sqrt(n). A result of n or
+// more is permuted again (cycle walking). The cycle of an x < n must return below n. It does so at once except with
+// probability 2/sqrt(n). A Feistel network in the usual form has a power of four as its domain, and walks up to four
+// times.
 //
-// Halves are words of 32 bits, of which vectors hold four or eight: many images at once take a third of the time.
+// Halves are words of 32 bits, of which vectors hold four or eight. Permuting many numbers at once takes a third of the
+// time.
 
 #include <algorithm>
 #include <bit>
@@ -28,7 +29,7 @@ namespace latchlab {
 
 class Bijection {
  public:
-  /// The permutation of [0, n) that (seed, stream) names; n in [1, 2^63].
+  /// Makes the permutation of [0, n) that (seed, stream) selects; n in [1, 2^63].
   constexpr Bijection(u64 n, u64 seed, u64 stream)
       : n_(n),
         bits_((std::bit_width(n) + 1) / 2),
@@ -39,7 +40,7 @@ class Bijection {
 
   [[nodiscard]] constexpr u64 size() const { return n_; }
 
-  /// The image of x < n. About 4 ns.
+  /// Returns the image of x < n. About 4 ns.
   [[nodiscard]] constexpr u64 operator()(u64 x) const {
     do {
       u32 left = left_of(x), right = right_of(x);
@@ -51,7 +52,7 @@ class Bijection {
     return x;
   }
 
-  /// Puts the image of each in its place. Less than 2 ns each.
+  /// Replaces each number by its image. Less than 2 ns each.
   void permute(std::span<u64> xs) const {
     constexpr std::size_t kBlock = 64;
     in_wide_vectors([&] {
@@ -61,7 +62,8 @@ class Bijection {
   }
 
  private:
-  /// Step by step, since the compiler makes vectors of short loops; of copies, which it knows that no store changes.
+  /// Permutes one block step by step, since the compiler vectorizes short loops. It works on copies, which no store can
+  /// change.
   void permute_block(std::span<u64, 64> xs) const {
     const Bijection me = *this;
     u32 left[xs.size()], right[xs.size()];
@@ -73,12 +75,12 @@ class Bijection {
     u32 most = 0;
     for (std::size_t k = 0; k < xs.size(); ++k) most = std::max(most, left[k]);
     if (most < lefts_ - 1) [[likely]]
-      return;  // what is n or more has the highest left half of all
+      return;  // a result of n or more has the highest left half of all
     for (u64& x : xs) x = x < n_ ? x : (*this)(x);
   }
 
-  /// Two multiplications, because one is linear: with it even five rounds leave neighbours at regular
-  /// distances.
+  /// Scrambles a half. Two multiplications are needed, because one is linear: with one, even five rounds leave
+  /// neighbours at regular distances.
   [[nodiscard]] static constexpr u32 scramble(u32 half, u32 key) {
     u32 x = (half ^ key) * 0x7feb352du;  // the factors of mix32
     x ^= x >> 15;
@@ -91,7 +93,7 @@ class Bijection {
 
   [[nodiscard]] constexpr u32 turned(u32 left, u32 right, u32 key) const {
     left += static_cast<u32>(u64{scramble(right, key)} * lefts_ >> 32);
-    return std::min(left, left - lefts_);  // which is beyond all words where it would be negative
+    return std::min(left, left - lefts_);  // the difference wraps to a large number where it would be negative
   }
   [[nodiscard]] constexpr u32 flipped(u32 right, u32 left) const {
     return right ^ (scramble(left, keys_[1]) >> (32 - bits_));
@@ -100,7 +102,7 @@ class Bijection {
   u64 n_;
   int bits_;  // 1 to 32
   u32 mask_;
-  u32 lefts_;  // at most 2^31, so that the sum of two is a word
+  u32 lefts_;  // at most 2^31, so that the sum of two fits into a word
   u32 keys_[3];
 };
 

@@ -9,7 +9,7 @@
 namespace latchlab {
 namespace {
 
-TEST_CASE("a bijection reaches every number below n once, for awkward n") {
+TEST_CASE("a bijection reaches every number below n exactly once, for awkward n") {
   for (const u64 n : {u64{1}, u64{2}, u64{3}, u64{4}, u64{5}, u64{7}, u64{8}, u64{15}, u64{16}, u64{17}, u64{255},
                       u64{1000}, u64{4097}, u64{65535}, u64{1000003}, (u64{1} << 20) + 7}) {
     for (const u64 seed : {u64{1}, u64{2}, test_seed()}) {
@@ -40,7 +40,7 @@ TEST_CASE("a bijection of a huge domain stays below n and does not repeat itself
   }
 }
 
-TEST_CASE("many images at once are those of one by one") {
+TEST_CASE("permuting many numbers at once gives the same images as one by one") {
   for (const u64 n : {u64{1}, u64{2}, u64{3}, u64{7}, u64{1000}, u64{65537}, u64{1000003}, u64{1} << 24,
                       (u64{1} << 32) + 1, u64{3} << 60, (u64{7} << 59) + 1, u64{1} << 62, u64{1} << 63}) {
     const Bijection permuted(n, test_seed(), 9);
@@ -54,7 +54,7 @@ TEST_CASE("many images at once are those of one by one") {
   }
 }
 
-/// Chi-square over df of numbers in [0, n) put into 64 equal ranges.
+/// Returns chi-square over df of numbers in [0, n) put into 64 equal ranges.
 class Spread {
  public:
   explicit Spread(u64 n) : n_(n) {}
@@ -72,9 +72,9 @@ class Spread {
   std::vector<double> counts_ = std::vector<double>(64);
 };
 
-TEST_CASE("the hottest ranks are scattered, and so are the distances between neighbours") {
-  // Over 100 seeds the mean of chi-square/df of random permutations is 1 +- 0.02; with one multiplication a
-  // round instead of two it is 1.2 and above.
+TEST_CASE("a bijection scatters the hottest ranks and the distances between neighbours") {
+  // Over 100 seeds the mean of chi-square/df of random permutations is 1 +- 0.02. With one multiplication a round
+  // instead of two it is 1.2 and above.
   for (const u64 n : {u64{16'000'000}, u64{1} << 24, u64{100'000'007}}) {
     double position = 0;
     double low_bits = 0;

@@ -15,8 +15,8 @@ Churn Churn::parse(const Spec& spec) {
     churn.every = reader.arg_u64(0, 1, kMost);
     churn.kind = Kind::kDrift;
   } else if (spec.name != "none") {
-    throw InputError(fmt::format("unknown churn '{}'; there are none, drift:EVERY and flash:EVERY,share=0.5{}",
-                                 spec.name, suggestion(spec.name, {"none", "drift", "flash"})));
+    throw InputError(fmt::format("unknown churn '{}'; write none, drift:EVERY or flash:EVERY,share=0.5{}", spec.name,
+                                 suggestion(spec.name, {"none", "drift", "flash"})));
   }
   if (spec.name == "flash") {
     churn.kind = Kind::kFlash;

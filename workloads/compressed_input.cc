@@ -24,7 +24,8 @@ class Decoder {
   };
 
   virtual ~Decoder() = default;
-  /// Takes or makes something, unless `from` is empty and all that it held is out. Throws InputError with the reason.
+  /// Takes or makes some bytes, unless `from` is empty and the decoder holds no more output. Throws InputError with the
+  /// reason.
   virtual Step step(std::span<const char> from, std::span<char> into) = 0;
 };
 
@@ -45,7 +46,7 @@ class Copy final : public Decoder {
 class Gzip final : public Decoder {
  public:
   Gzip() {
-    constexpr int kOnlyGzip = 16;  // zlib's: added to the size of the window
+    constexpr int kOnlyGzip = 16;  // zlib's flag, added to the size of the window
     if (inflateInit2(&stream_, MAX_WBITS + kOnlyGzip) != Z_OK) throw std::bad_alloc();
   }
   ~Gzip() override { (void)inflateEnd(&stream_); }
@@ -57,14 +58,14 @@ class Gzip final : public Decoder {
     stream_.avail_out = static_cast<uInt>(into.size());
     const int status = inflate(&stream_, Z_NO_FLUSH);
     if (status == Z_MEM_ERROR) throw std::bad_alloc();
-    if (status != Z_OK && status != Z_STREAM_END && status != Z_BUF_ERROR) {  // the last: there was nothing to do
+    if (status != Z_OK && status != Z_STREAM_END && status != Z_BUF_ERROR) {  // Z_BUF_ERROR: there was nothing to do
       throw InputError(
           fmt::format("its gzip data are corrupt: {}", stream_.msg != nullptr ? stream_.msg : zError(status)));
     }
     const Step done{.taken = from.size() - stream_.avail_in,
                     .made = into.size() - stream_.avail_out,
                     .ends_frame = status == Z_STREAM_END};
-    if (done.ends_frame) (void)inflateReset(&stream_);  // another one may follow
+    if (done.ends_frame) (void)inflateReset(&stream_);  // another frame may follow
     return done;
   }
 

@@ -1,7 +1,7 @@
 #pragma once
 
-// The bytes of a file that may be compressed: as they are, from gzip or from zstd. The first bytes tell which, so that
-// neither a name nor a seek is needed and standard input serves too.
+// The contents of a file that may be compressed: plain, gzip or zstd. The first bytes tell which, so neither a file
+// name nor a seek is needed, and standard input works too.
 
 #include <memory>
 #include <streambuf>
@@ -13,11 +13,11 @@
 
 namespace latchlab {
 
-/// Undoes one kind of compression, as much at a time as there is input and room.
+/// Decodes one kind of compression. A step decodes as much as input and room allow.
 class Decoder;
 
-/// The buffer of an istream. What cannot be read or decoded is an InputError, "trace 'PATH': why", which the istream
-/// passes on if its exceptions() have badbit.
+/// The buffer of an istream over such a file. A failure to read or decode is an InputError, "trace 'PATH': why". The
+/// istream passes it on if its exceptions() include badbit.
 class CompressedInput final : public std::streambuf {
  public:
   /// Opens the file; "-" is standard input. Throws InputError.
@@ -28,15 +28,15 @@ class CompressedInput final : public std::streambuf {
   int_type underflow() override;
 
  private:
-  /// Reads the next bytes into from_; none where the input ends.
+  /// Reads the next bytes into from_; reads none at the end of the input.
   void read();
   [[nodiscard]] InputError error(std::string_view why) const;
 
   const std::string path_;
   const int fd_;
   std::vector<char> from_, into_;
-  std::size_t next_ = 0, end_ = 0;  // what of from_ is not decoded yet
-  bool is_within_ = false;          // the input must go on: it is in the middle of a frame
+  std::size_t next_ = 0, end_ = 0;  // the part of from_ that is not decoded yet
+  bool is_within_ = false;          // true in the middle of a frame, where the input must not end
   std::unique_ptr<Decoder> decoder_;
 };
 

@@ -32,7 +32,7 @@ std::string gzip(std::string_view text) {
   return packed;
 }
 
-/// With a checksum, as the command of that name writes.
+/// Compresses with a checksum, as the command zstd does.
 std::string zstd(std::string_view text) {
   ZSTD_CCtx* const context = ZSTD_createCCtx();
   REQUIRE(ZSTD_isError(ZSTD_CCtx_setParameter(context, ZSTD_c_checksumFlag, 1)) == 0);
@@ -49,7 +49,7 @@ std::string contents(const std::string& path) {
   std::istream file(&bytes);
   file.exceptions(std::ios::badbit);
   std::string text;
-  std::string block(70'001, '\0');  // no divisor of the buffers'
+  std::string block(70'001, '\0');  // does not divide the sizes of the buffers
   while (file.read(block.data(), static_cast<std::streamsize>(block.size())), file.gcount() > 0) {
     text.append(block.data(), static_cast<std::size_t>(file.gcount()));
   }
@@ -65,7 +65,7 @@ std::string refused(std::string_view bytes) {
   return testing::refusal([&] { (void)read_back(bytes); });
 }
 
-/// Letters by chance: what is compressed is longer than the buffers.
+/// Returns random letters; compressed, they are longer than the buffers.
 std::string letters(std::size_t count) {
   std::string text(count, '\0');
   Rng rng(7);
@@ -73,19 +73,19 @@ std::string letters(std::size_t count) {
   return text;
 }
 
-TEST_CASE("what is compressed is read as what it was", "[trace]") {
+TEST_CASE("compressed files are read as their original contents", "[trace]") {
   const std::string text = letters(1'000'000), run(3'000'000, 'x');
   for (const std::string& one : {std::string(), std::string("("), std::string("\x1f"), text, run}) {
     CHECK(read_back(one) == one);
     CHECK(read_back(gzip(one)) == one);
     CHECK(read_back(zstd(one)) == one);
   }
-  // Of several that were put together, all.
+  // Concatenated frames are read completely.
   CHECK(read_back(gzip(text) + gzip("") + gzip(run)) == text + run);
   CHECK(read_back(zstd(text) + zstd("") + zstd(run)) == text + run);
 }
 
-TEST_CASE("compressed bytes that are cut off or corrupt are refused", "[trace]") {
+TEST_CASE("truncated or corrupt compressed files are refused", "[trace]") {
   const std::string text = letters(1'000'000);
   for (const std::string& whole : {gzip(text), zstd(text), gzip(text) + gzip(text), zstd(text) + zstd(text)}) {
     for (const std::size_t cut :
@@ -97,7 +97,7 @@ TEST_CASE("compressed bytes that are cut off or corrupt are refused", "[trace]")
     broken[whole.size() / 3] ^= 1;
     CHECK_THAT(refused(broken), Contains("data are corrupt: "));
     broken = whole;
-    broken.end()[-5] ^= 1;  // in the sum over everything of gzip, in the last block of zstd
+    broken.end()[-5] ^= 1;  // in gzip's sum over everything, or in zstd's last block
     CHECK_THAT(refused(broken), Contains("data are corrupt: "));
     CHECK_THAT(refused(whole + "no more"), Contains("data are corrupt: "));
   }

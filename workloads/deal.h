@@ -1,15 +1,14 @@
 #pragma once
 
-// In which order the operations of a block come: their kinds are a permutation of the exact counts that Mix::before
-// gives.
+// The order of the kinds within a block of operations: a permutation of the exact counts that Mix::before gives.
 
 #include "src/base/types.h"
 #include "workloads/mix.h"
 
 namespace latchlab {
 
-/// A permutation of [0, Mix::kBlock) from one random word: odd multiplications, an addition and xor-shifts, each
-/// a bijection of its bits.
+/// A permutation of [0, Mix::kBlock) from one random word. It consists of odd multiplications, an addition and
+/// xor-shifts, each a bijection of the bits.
 class Deal {
  public:
   explicit Deal(u64 word) : word_(word) {}

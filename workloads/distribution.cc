@@ -15,7 +15,7 @@ namespace latchlab {
 
 namespace {
 
-/// The number that follows the colon. Throws InputError unless it is there and `fits`.
+/// Returns the number that follows the colon. Throws InputError unless it is there and `fits`.
 double parameter_of(const Spec& spec, std::string_view what, std::string_view range, std::string_view example,
                     auto&& fits) {
   if (!spec.arg) {
@@ -51,9 +51,9 @@ Distribution::Distribution(const Spec& spec) : what_("distribution " + spec.name
     });
     if (stretches_.empty()) throw file.error("has no line with two shares");
     if (!std::isfinite(sums.records) || !std::isfinite(sums.operations)) {
-      throw file.error("has shares whose sum is beyond all numbers");
+      throw file.error("has shares with a sum too large for a number");
     }
-    if (!(sums.operations > 0)) throw file.error("leaves no share of the operations to any line");
+    if (!(sums.operations > 0)) throw file.error("gives no line a share of the operations above 0");
     for (Stretch& stretch : stretches_) {
       stretch.records /= sums.records;
       stretch.operations /= sums.operations;
@@ -140,7 +140,7 @@ void Popularity::fill(const Draws& draws, u64 i, u64 now, u64 step, std::span<u6
     if (churn_.kind == Churn::Kind::kDrift) drift(now, step, records);
     if (!by_age_) record_of_rank_.permute(records);
   } else {
-    const Draws words = draws;  // in registers, since no store changes a copy
+    const Draws words = draws;  // a copy stays in registers, since no store can change it
     const u64 n = record_of_rank_.size();
     for (std::size_t k = 0; k < records.size(); ++k) records[k] = bounded(words(i + k), n);
   }
@@ -156,9 +156,10 @@ void Popularity::drift(u64 now, u64 step, std::span<u64> ranks) const {
   }
 }
 
-/// A crowd's records are neighbours in the order of popularity, which the permutation scatters, from a random one on.
+/// Lets a crowd address some records. They are neighbours in the order of popularity, which the permutation scatters;
+/// the first of them is random.
 void Popularity::flash(const Draws& draws, u64 i, u64 now, u64 step, std::span<u64> records) const {
-  constexpr u64 kTry = u64{1} << 40;  // beyond all tries of a draw of a rank
+  constexpr u64 kTry = u64{1} << 40;  // larger than the number of any try when a rank is drawn
   const u64 n = record_of_rank_.size();
   for (u64& record : records) {
     const u64 crowd = now / churn_.every;

@@ -18,10 +18,10 @@ namespace latchlab {
 
 namespace {
 
-/// A string with which no key ends: some byte if a byte will do, else the shortest that the pigeonholes
-/// guarantee.
+/// Returns a string with which no key ends: a single byte if one will do, else the shortest that the pigeonhole
+/// principle guarantees.
 std::string suffix_without_key(const std::vector<std::string_view>& keys) {
-  // '~' first: absent keys of a text are then text, and sort after the key that they extend.
+  // '~' comes first: then absent keys of a text are text too, and sort after the key that they extend.
   std::vector<bool> ends(256);
   for (const std::string_view key : keys) ends[static_cast<u8>(key.back())] = true;
   for (int step = 0; step < 256; ++step) {
@@ -51,8 +51,8 @@ std::string suffix_without_key(const std::vector<std::string_view>& keys) {
 
 }  // namespace
 
-/// Calls `loop` with what makes a key of a number, where that is nothing but arithmetic: one loop for each kind, which
-/// asks for no kind. False elsewhere.
+/// Calls `loop` with the function that makes a key of a number, if that is pure arithmetic. Returns false otherwise.
+/// Each kind gets a loop of its own, without a branch on the kind.
 bool KeySet::by_arithmetic(auto loop) const {
   switch (kind_) {
     case Kind::kSparse: loop([offset = offset_](u64 n) { return stafford64(n + offset); }); return true;
@@ -63,7 +63,7 @@ bool KeySet::by_arithmetic(auto loop) const {
 
 void KeySet::put_all(std::span<Op> ops, std::span<const u64> numbers) const {
   const u64 mask = numbers_ - 1, absent_bit = numbers_;
-  const bool done = by_arithmetic([=](auto key_of) {  // of copies, which stay in registers since no store changes them
+  const bool done = by_arithmetic([=](auto key_of) {  // copies stay in registers, since no store can change them
     for (std::size_t i = 0; i < ops.size(); ++i) {
       ops[i].key = key_of((numbers[i] & mask) | (absent_bit & -u64{ops[i].absent}));
     }
@@ -94,8 +94,8 @@ void KeySet::make(const Spec& spec, u64 seed, u64 memory) {
     if (spec.name == "sosd") return take_sosd(*spec.arg, seed, memory);
     from_lines_ = true;
     RegularFile file("key", *spec.arg);
-    if (file.size() > memory / 2) {  // the file, and keys side by side
-      throw file.error(fmt::format("has {}, which are twice in memory for a while; {} are available",
+    if (file.size() > memory / 2) {  // for the file, and the keys side by side
+      throw file.error(fmt::format("has {}, of which two copies are in memory for a while; {} are available",
                                    gigabytes(file.size()), gigabytes(memory)));
     }
     return take_lines(fmt::format("key file '{}'", *spec.arg), file.contents(), seed);
@@ -129,12 +129,12 @@ void KeySet::make(const Spec& spec, u64 seed, u64 memory) {
     run_bits_ = std::countr_zero(run);
     place_ = Bijection(u64{1} << (64 - run_bits_), seed, kLineStream);
   } else if (spec.name == "email" || spec.name == "url") {
-    constexpr u64 kBytesPerKey = 100;  // at least: a line, a key, and what is known of each
+    constexpr u64 kBytesPerKey = 100;  // a lower bound: a line, a key, and the data about each
     const u64 count = reader.arg_u64(1'000'000, 1, u64{1} << 31);
     reader.finish();
     if (count > memory / kBytesPerKey) {
-      throw InputError(fmt::format("keys {}: {} of them take at least {} to make up; {} are available", spec.name,
-                                   count, gigabytes(count * kBytesPerKey), gigabytes(memory)));
+      throw InputError(fmt::format("keys {}: {} keys take at least {} of memory; {} are available", spec.name, count,
+                                   gigabytes(count * kBytesPerKey), gigabytes(memory)));
     }
     return take_lines(spec.name, spec.name == "email" ? made_up_emails(count, seed) : made_up_urls(count, seed), seed);
   } else if (spec.name == "u32") {
@@ -181,8 +181,8 @@ void KeySet::take_sosd(const std::string& path, u64 seed, u64 memory) {
   place_ = Bijection(sorted_.size(), seed, kLineStream);
 }
 
-/// The number after that at `place` that is not in the file; before it, where there is none after it. O(log of the
-/// neighbours in the file).
+/// Returns the next number after that at `place` that is not in the file, or the previous one if there is no next.
+/// O(log of the neighbours in the file).
 u64 KeySet::beside(u64 place) const {
   const auto end_of_run = [&](u64 length, auto&& follows) {
     u64 known = 0, step = 1;
@@ -198,7 +198,7 @@ u64 KeySet::beside(u64 place) const {
   return key - 1 - end_of_run(place + 1, [&](u64 i) { return sorted_[place - i] == key - i; });
 }
 
-/// `what` in errors: whose lines they are.
+/// Takes the keys from lines. `what` names their source in errors.
 void KeySet::take_lines(std::string_view what, std::string_view text, u64 seed) {
   kind_ = Kind::kLines;
   std::vector<std::string_view> keys;
@@ -261,7 +261,7 @@ void KeySet::take_trace(const std::string& path) {
   lay_out(keys);
 }
 
-/// Puts distinct keys side by side, in the order of records, each with the suffix behind it.
+/// Lays distinct keys side by side, in the order of records, each followed by the suffix.
 void KeySet::lay_out(const std::vector<std::string_view>& keys) {
   const std::string suffix = suffix_without_key(keys);
   suffix_bytes_ = static_cast<u32>(suffix.size());

@@ -2,42 +2,43 @@
 
 // The keys of a run: a mapping from record numbers to keys. Nothing else in a workload knows what a key is.
 //
-//   dense       record n has the key n; with in_order=1 records are loaded in this order, not in a random one
-//   stride:N    record n has the key n * N modulo 2^64: what breaks weak hashing (4096, 2^20, 2^32, 2^32 + 1, 2^64 -
-//               1). As many records as half of the different keys that there are
-//   u64         record n has a key scattered over all 64 bits: stafford64, a bijection, of n plus an offset from
-//               the seed, so keys are distinct without being remembered
+//   dense       record n has the key n; with in_order=1 records are loaded in this order instead of a random one
+//   stride:N    record n has the key n * N modulo 2^64. Such keys break weak hash functions (4096, 2^20, 2^32, 2^32 +
+//   1,
+//               2^64 - 1). There are records for half of the different keys
+//   u64         record n has a key scattered over all 64 bits: stafford64, a bijection, of n plus an offset from the
+//               seed. So keys are distinct without being remembered
 //   u32         the same over 32 bits, with mix32: 2^31 records
-//   u16         and over 16 bits, with mix16: 2^15 records
-//   affine      n * P + Q modulo 2^64, P odd and Q from the seed: Wiscer's, whose P is a prime;
-//               in_order=1 as of dense
-//   clustered:N runs of N neighbours, a power of two (64), each run somewhere else in 64 bits
-//   sosd:PATH   a file of SOSD (Marcus et al., VLDB 2020): a count, then so many u64 keys, little-endian
-//   file:PATH   one key a line, byte strings; record n is line number pi(n), pi a permutation of the
-//               distinct lines that the seed names, so that the first records are a sample of the file even
-//               where it is sorted
+//   u16         the same over 16 bits, with mix16: 2^15 records
+//   affine      n * P + Q modulo 2^64, P odd and Q from the seed, as in Wiscer, which uses a prime P; in_order=1 as for
+//               dense
+//   clustered:N runs of N neighbours, a power of two (64); the runs are scattered over 64 bits
+//   sosd:PATH   a file of SOSD (Marcus et al., VLDB 2020): a count, then that many u64 keys, little-endian
+//   file:PATH   one key a line, byte strings. Record n is line pi(n), pi a permutation of the distinct lines that the
+//               seed selects. So the first records are a sample of the file even if it is sorted
 //   trace:PATH  the keys of a trace (trace.h), in its order
-//   email:N, url:N   the same of N lines (1M) that are made up (made_up.h)
+//   email:N, url:N   N lines (1M) that are made up (made_up.h), used like those of a file
 //
-// Every kind also has keys that no record ever has, one for each record number, for lookups that must miss:
+// Every kind also has absent keys, which no record ever has, one for each record number. Lookups of absent keys must
+// miss:
 //
 //   dense       n + 2^63 (a tree sees at its root that such keys are absent: misses of sparse keys cost more)
-//   stride:N    the multiples from half of them on
-//   u64         stafford64 of n + 2^63 plus the offset: as scattered as the others, and distinct from them since
-//               it is a bijection; u32: mix32 of n + 2^31 plus the offset; u16: mix16 of n + 2^15 plus the offset
-//   affine      those of n + 2^63; clustered: the runs of n + 2^63
+//   stride:N    the other half of the multiples
+//   u64         stafford64 of n + 2^63 plus the offset: as scattered as the others, and distinct from them since it is
+//   a
+//               bijection; u32: mix32 of n + 2^31 plus the offset; u16: mix16 of n + 2^15 plus the offset
+//   affine      the keys of n + 2^63; clustered: the runs of n + 2^63
 //   sosd        the next number that is not in the file
-//   file        line n followed by a suffix with which no line of the file ends: a miss that shares the
-//               whole path of a key
+//   file        line n followed by a suffix with which no line of the file ends: a miss that shares the whole path of a
+//               key
 //
-// A file is read at once and its keys lie side by side, each followed by that suffix, so an absent key is a
-// longer view of the same bytes:
+// A file is read at once. Its keys lie side by side, each followed by that suffix. So an absent key is a longer view of
+// the same bytes:
 //
 //     | a p p l e ~ | b a t ~ | c a b ~ |        offset and length a line, in record order
 //
-// A file's line ends with \n or with \r\n. Every other byte belongs to the key: spaces, NUL, bytes above
-// 127. Lines of digits stay byte strings. Empty lines are skipped, repeated lines are one record; both are
-// counted.
+// A line of a file ends with \n or with \r\n. Every other byte belongs to the key: spaces, NUL, bytes above 127. Lines
+// of digits stay byte strings. Empty lines are skipped, and repeated lines are one record; both are counted.
 
 #include <span>
 #include <string>
@@ -55,47 +56,48 @@ namespace latchlab {
 
 class KeySet {
  public:
-  static constexpr u64 kNumbers = u64{1} << 63;          ///< record numbers of the kinds that need no file
+  static constexpr u64 kNumbers = u64{1} << 63;          ///< number of records of the kinds that need no file
   static constexpr std::size_t kLongestKey = 64 * 1024;  ///< bytes of a line without its end
 
   struct Lines {
     u64 total = 0;      ///< lines in the file
-    u64 empty = 0;      ///< of them skipped because nothing is on them
-    u64 repeated = 0;   ///< of them equal to an earlier one
-    u64 key_bytes = 0;  ///< of all distinct keys together
+    u64 empty = 0;      ///< lines skipped since they are empty
+    u64 repeated = 0;   ///< lines equal to an earlier one
+    u64 key_bytes = 0;  ///< bytes of all distinct keys together
     u64 longest = 0;    ///< bytes of the longest key
   };
 
-  /// Reads the file, or makes it up. Throws InputError with the file, and the line where there is one, for a word that
-  /// is unknown and a file that is missing, unreadable, not a regular file, without keys, of another length than it
-  /// says, or has a line of more than kLongestKey bytes; and, before it begins, for keys that surely take more than
-  /// `memory` bytes. O(bytes of the file).
+  /// Reads the file, or makes the keys up. Throws InputError for an unknown word. Throws InputError with the file, and
+  /// the line if there is one, for a file that
+  ///   - is missing, unreadable or not a regular file,
+  ///   - has no keys, another length than it says, or a line of more than kLongestKey bytes.
+  /// Throws InputError before it begins if the keys surely take more than `memory` bytes. O(bytes of the file).
   KeySet(const Spec& spec, u64 seed, u64 memory = ~u64{0}) { make(spec, seed, memory); }
 
   KeySet(const KeySet&) = delete;
   KeySet& operator=(const KeySet&) = delete;
 
-  /// Are the keys byte strings (true) or integers?
+  /// Returns true if the keys are byte strings, false if they are integers.
   [[nodiscard]] bool bytes() const { return kind_ == Kind::kLines; }
-  /// The same of a word of --keys.
+  /// Returns true if the keys that a word of --keys names are byte strings.
   [[nodiscard]] static bool bytes(std::string_view name) {
     return name == "file" || name == "email" || name == "url" || name == "trace";
   }
 
-  /// How many records can have distinct keys: the distinct lines or numbers of a file, 2^31 of `u32`, 2^15 of `u16`,
-  /// fewer than kNumbers of an even stride, else kNumbers.
+  /// Returns the number of records that can have distinct keys: the distinct lines or numbers of a file, 2^31 for
+  /// `u32`, 2^15 for `u16`, fewer than kNumbers for an even stride, else kNumbers.
   [[nodiscard]] u64 capacity() const {
     return bytes() ? entries_.size() : kind_ == Kind::kSosd ? sorted_.size() : numbers_;
   }
 
-  /// Whether the keys are from a file, and what its lines were; zeroes for the other kinds.
+  /// Returns true if the keys are lines of a file, and the counts of those lines; zeros for the other kinds.
   [[nodiscard]] bool from_lines() const { return from_lines_; }
   [[nodiscard]] const Lines& lines() const { return lines_; }
 
-  /// Whether records are loaded in the order of their numbers, not in a random one.
+  /// Returns true if records are loaded in the order of their numbers, false if in a random order.
   [[nodiscard]] bool in_order() const { return in_order_; }
 
-  /// Sets the key of `op` to that of record n (any n: the numbers go round at capacity()).
+  /// Sets the key of `op` to that of record n, for any n: numbers wrap around at capacity().
   void put(Op& op, u64 n) const {
     op.absent = false;
     if (bytes()) {
@@ -108,7 +110,7 @@ class KeySet {
     }
   }
 
-  /// Sets the key of `op` to the absent key number n, and says so.
+  /// Sets the key of `op` to absent key number n, and marks `op` as absent.
   void put_absent(Op& op, u64 n) const {
     put(op, n);
     op.absent = true;
@@ -119,14 +121,14 @@ class KeySet {
     }
   }
 
-  /// Sets the keys of these operations to those of so many numbers: the absent ones where the operation says `absent`.
-  /// What put() and put_absent() do, but faster.
+  /// Sets the keys of the operations to those of the numbers: absent keys for operations marked `absent`. Does the same
+  /// as put() and put_absent(), but faster.
   void put_all(std::span<Op> ops, std::span<const u64> numbers) const;
-  /// In the place of each number its key, or its absent key. Of integers.
+  /// Replaces each number by its key, or by its absent key. For integer keys only.
   void put_keys(std::span<u64> numbers, bool absent) const;
 
-  /// The key of an operation as an index takes it: Raw is u64 or std::string_view, whichever bytes() says. A
-  /// view is valid while this KeySet lives.
+  /// Returns the key of an operation as an index takes it. Raw is std::string_view if bytes() is true, else u64. A view
+  /// is valid while this KeySet lives.
   template <class Raw>
   [[nodiscard]] Raw raw(const Op& op) const {
     if constexpr (std::is_same_v<Raw, u64>) {
@@ -136,7 +138,7 @@ class KeySet {
     }
   }
 
-  /// The key of record n.
+  /// Returns the key of record n.
   template <class Raw>
   [[nodiscard]] Raw key(u64 n) const {
     Op op;
@@ -144,7 +146,7 @@ class KeySet {
     return raw<Raw>(op);
   }
 
-  /// The absent key number n.
+  /// Returns absent key number n.
   template <class Raw>
   [[nodiscard]] Raw absent_key(u64 n) const {
     Op op;
@@ -183,7 +185,7 @@ class KeySet {
   u64 stride_ = 1;
   u64 offset_ = 0;
   int run_bits_ = 0;                    // of kClustered
-  Bijection place_{1, 0, kLineStream};  // of kClustered: where a run is; of kSosd: which number a record has
+  Bijection place_{1, 0, kLineStream};  // kClustered: the place of a run; kSosd: the number of a record
   bool in_order_ = false;
   bool from_lines_ = false;
   u32 suffix_bytes_ = 0;

@@ -86,7 +86,7 @@ TEST_CASE("sparse keys are distinct, scattered, and depend on the seed") {
   CHECK(unmarked == 0);
 }
 
-TEST_CASE("keys of 32 bits are distinct too, and so are the absent ones, as far as there are any") {
+TEST_CASE("keys of 32 bits and their absent keys are distinct, as far as they go") {
   const KeySet keys(Spec::parse("u32"), test_seed());
   CHECK(keys.capacity() == u64{1} << 31);
   std::unordered_set<u64> seen;
@@ -105,7 +105,7 @@ TEST_CASE("keys of 32 bits are distinct too, and so are the absent ones, as far 
   CHECK(keys.key<u64>(keys.capacity() + 5) == keys.key<u64>(5));
 }
 
-TEST_CASE("keys of 16 bits are distinct too, and the absent ones are all others") {
+TEST_CASE("keys of 16 bits are distinct, and their absent keys are all others") {
   const KeySet keys(Spec::parse("u16"), test_seed());
   REQUIRE(keys.capacity() == u64{1} << 15);
   std::unordered_set<u64> seen;
@@ -115,7 +115,7 @@ TEST_CASE("keys of 16 bits are distinct too, and the absent ones are all others"
   CHECK(keys.key<u64>(keys.capacity() + 5) == keys.key<u64>(5));
 }
 
-TEST_CASE("keys of a stride are its multiples, and half of those that are different are absent") {
+TEST_CASE("keys of a stride are its multiples, and half of the distinct multiples are absent") {
   for (const auto& [stride, capacity] : {std::pair{u64{1}, u64{1} << 63},
                                          {4096, u64{1} << 51},
                                          {u64{1} << 32, u64{1} << 31},
@@ -140,7 +140,7 @@ TEST_CASE("keys of a stride are its multiples, and half of those that are differ
   CHECK_THROWS_WITH(KeySet(Spec::parse("stride:0"), 1), Catch::Matchers::Contains("from 1 to"));
 }
 
-TEST_CASE("a file gives one key a line, each once, with every byte that is not a line's end") {
+TEST_CASE("a file gives each distinct line as one key, with all bytes except line ends") {
   const TemporaryFile file("apple\nbat\r\n\n\xff\xfe\nbat\napple pie\n\r\nnul\0byte\ntab\there\r\r\n 7 \n7"s);
   const KeySet keys(spec_of(file), 1);
   CHECK(keys.bytes());
@@ -155,7 +155,7 @@ TEST_CASE("a file gives one key a line, each once, with every byte that is not a
   check_absent_keys(keys);
 }
 
-TEST_CASE("the order of a file's records comes from the seed") {
+TEST_CASE("the seed determines the order of a file's records") {
   std::string text;
   for (int n = 0; n < 1000; ++n) text += std::to_string(n) + "\n";
   const TemporaryFile file(text);
@@ -177,7 +177,7 @@ TEST_CASE("the order of a file's records comes from the seed") {
   CHECK(all_keys(one) == all_keys(other));
 }
 
-TEST_CASE("absent keys are absent whatever bytes end the lines") {
+TEST_CASE("absent keys are absent no matter which bytes end the lines") {
   std::string every_byte = "x\n";
   for (int byte = 0; byte < 256; ++byte) {
     if (byte != '\n' && byte != '\r') every_byte += "x"s + static_cast<char>(byte) + "\n";
@@ -189,7 +189,7 @@ TEST_CASE("absent keys are absent whatever bytes end the lines") {
   SECTION("all endings but \\n") { check_absent_keys(KeySet(spec_of(TemporaryFile(every_byte + "x\r\r\n")), 1)); }
 }
 
-TEST_CASE("files without keys are refused, and the message says which and where") {
+TEST_CASE("files without keys are refused with the file and the line") {
   const auto load = [](const std::string& path) { return KeySet(Spec::parse("file:" + path), 1).capacity(); };
   CHECK_THROWS_WITH(load("/no/such/file"), Contains("/no/such/file") && Contains("No such file"));
   CHECK_THROWS_WITH(load("/tmp"), Contains("/tmp") && Contains("directory"));
@@ -210,7 +210,7 @@ TEST_CASE("files without keys are refused, and the message says which and where"
   }
 }
 
-/// The numbers of a SOSD file, with the count that it begins with or another one.
+/// Returns a SOSD file with these numbers, and with their count or another one.
 std::string sosd(const std::vector<u64>& keys, std::optional<u64> count = {}) {
   std::string bytes(sizeof(u64) * (keys.size() + 1), '\0');
   const u64 first = count.value_or(keys.size());
@@ -221,11 +221,11 @@ std::string sosd(const std::vector<u64>& keys, std::optional<u64> count = {}) {
 
 KeySet made(const std::string& text, u64 seed = 1) { return KeySet(Spec::parse(text), seed); }
 
-TEST_CASE("a SOSD file's numbers are the keys, each once, and those beside them are absent") {
+TEST_CASE("the distinct numbers of a SOSD file are the keys, and the numbers next to them are absent") {
   constexpr u64 kMax = ~u64{0};
   const std::set<u64> numbers{0, 1, 2, 3, 7, 1000, 1001, 1u << 31, kMax - 2, kMax - 1, kMax};
   std::vector<u64> in_file(numbers.begin(), numbers.end());
-  std::swap(in_file[1], in_file[5]);  // not every file is sorted
+  std::swap(in_file[1], in_file[5]);  // not all files are sorted
   in_file.push_back(7);
   const TemporaryFile file(sosd(in_file));
   const KeySet keys = made("sosd:" + file.path());
@@ -241,7 +241,7 @@ TEST_CASE("a SOSD file's numbers are the keys, each once, and those beside them 
   CHECK(absent == std::set<u64>{4, 8, 1002, (1u << 31) + u64{1}, kMax - 3});
 }
 
-TEST_CASE("SOSD files that are cut off or say another count are refused") {
+TEST_CASE("truncated SOSD files and those with a wrong count are refused") {
   const auto error = [](const std::string& bytes) {
     const TemporaryFile file(bytes);
     return testing::refusal([&] { (void)made("sosd:" + file.path()); });
@@ -255,7 +255,7 @@ TEST_CASE("SOSD files that are cut off or say another count are refused") {
   CHECK_THROWS_WITH(made("sosd:/no/such"), Contains("SOSD file '/no/such': No such file"));
 }
 
-TEST_CASE("clustered keys are runs of neighbours, affine ones all apart") {
+TEST_CASE("clustered keys are runs of neighbours, and affine keys are all apart") {
   const KeySet clustered = made("clustered:64");
   std::set<u64> keys, runs;
   for (u64 n = 0; n < 64 * 100; ++n) {
@@ -282,12 +282,12 @@ TEST_CASE("clustered keys are runs of neighbours, affine ones all apart") {
   CHECK(made("dense:in_order=1").in_order());
 }
 
-TEST_CASE("made-up addresses are distinct, of their count, and the same for a seed") {
+TEST_CASE("made-up addresses are distinct, as many as asked for, and a function of the seed") {
   for (const std::string kind : {"email", "url"}) {
     const KeySet keys = made(kind + ":20000");
     CHECK(keys.bytes());
     CHECK_FALSE(keys.from_lines());
-    CHECK(keys.capacity() == 20'000);  // repeated lines would be one
+    CHECK(keys.capacity() == 20'000);  // repeated lines would be one record
     CHECK(keys.key<std::string_view>(77) == made(kind + ":20000").key<std::string_view>(77));
     CHECK(keys.key<std::string_view>(77) != made(kind + ":20000", 2).key<std::string_view>(77));
     u64 bytes = 0, shortest = 1000, longest = 0;
@@ -341,17 +341,18 @@ TEST_CASE("the system's word list loads") {
   CHECK(std::set<std::string>(all.begin(), all.end()).size() == keys.capacity());
 }
 
-TEST_CASE("keys that memory does not do for are refused before any are made or read", "[keys]") {
+TEST_CASE("keys that do not fit into memory are refused before any are made or read", "[keys]") {
   constexpr u64 kMemory = 8'000'000'000;
   const auto refused = [&](const std::string& spec, const std::string& why) {
     CHECK_THROWS_WITH(KeySet(Spec::parse(spec), 1, kMemory), Catch::Contains(why));
   };
-  refused("email:2Gi", "keys email: 2147483648 of them take at least 214.7 GB to make up; 8.0 GB are available");
-  refused("url:100M", "10.0 GB to make up");
+  refused("email:2Gi", "keys email: 2147483648 keys take at least 214.7 GB of memory; 8.0 GB are available");
+  refused("url:100M", "10.0 GB of memory");
   const TemporaryFile sparse("");
   std::filesystem::resize_file(sparse.path(),
-                               u64{1} << 36);  // which a trace maps, also where sanitizers leave less than a terabyte
-  refused("file:" + sparse.path(), "has 68.7 GB, which are twice in memory for a while; 8.0 GB are available");
+                               // A trace maps this file, even where sanitizers leave less than a terabyte.
+                               u64{1} << 36);
+  refused("file:" + sparse.path(), "has 68.7 GB, of which two copies are in memory for a while; 8.0 GB are available");
   {
     const u64 count = (u64{1} << 33) - 1;
     std::fstream(sparse.path(), std::ios::in | std::ios::out | std::ios::binary)
@@ -360,7 +361,7 @@ TEST_CASE("keys that memory does not do for are refused before any are made or r
   refused("sosd:" + sparse.path(), "has 68.7 GB; 8.0 GB of memory are available");
   CHECK_THROWS_WITH(Distribution(Spec::parse("histogram:" + sparse.path())), Catch::Contains("has 68719476736 bytes"));
   CHECK_THROWS_WITH(WiscerFile::read(sparse.path()), Catch::Contains("has 68719476736 bytes"));
-  CHECK_THROWS_WITH(Trace(sparse.path()), Catch::Contains("is no trace of ours"));
+  CHECK_THROWS_WITH(Trace(sparse.path()), Catch::Contains("is not a Latchlab trace"));
   refused("trace", "keys trace: needs a path");
 }
 

@@ -1,7 +1,7 @@
 #pragma once
 
-// Laws of popularity: what weight each of n ranks has, ranks counted from 1. ranks.h draws from any of them, and
-// needs to know of one only the weight of a stretch of ranks, and of each rank in it beside the first's.
+// Laws of popularity: the weight of each of n ranks, counted from 1. ranks.h draws from any law. It needs only two
+// things: the weight of a stretch of ranks, and the weight of each rank in it relative to the first.
 
 #include <cmath>
 #include <vector>
@@ -14,20 +14,22 @@ class Law {
  public:
   virtual ~Law() = default;
 
-  /// The weight of `length` ranks from `first` on, to about 1e-14 of all of them; in whatever unit.
+  /// Returns the weight of `length` ranks from `first` on, in any unit, exact to about 1e-14 of the total weight.
   [[nodiscard]] virtual double mass(u64 first, u64 length) const = 0;
 
-  /// The weight of rank first + offset in that of rank `first`, at most 1, where both are in one stratum.
+  /// Returns the weight of rank first + offset divided by that of rank `first`, at most 1. Both ranks must be in one
+  /// stratum.
   [[nodiscard]] virtual double relative(u64 first, u64 offset) const = 0;
 
-  /// Of how many ranks a stratum that begins with `first` may be: nearly alike in weight, or few will be kept.
+  /// Returns the maximal length of a stratum that begins with `first`. Its ranks must have similar weights, or
+  /// rejection sampling keeps few tries.
   [[nodiscard]] virtual u64 reach(u64 first) const { return first <= kSingles ? 1 : first / kSteps; }
 
   static constexpr u64 kSingles = 128;
   static constexpr u64 kSteps = 64;
 };
 
-/// Rank k has the weight k^-q, q >= 0 (Zipf).
+/// The law of Zipf: rank k has the weight k^-q, q >= 0.
 class ZipfLaw final : public Law {
  public:
   explicit ZipfLaw(double exponent) : exponent_(exponent) {}
@@ -41,7 +43,8 @@ class ZipfLaw final : public Law {
   double exponent_;
 };
 
-/// Rank k has the weight e^(-fall k/n), fall of 1e-6 or more: the last rank has e^-fall of the first's.
+/// The exponential law: rank k has the weight e^(-fall k/n), with a fall of 1e-6 or more. The last rank has e^-fall of
+/// the first one's weight.
 class ExponentialLaw final : public Law {
  public:
   ExponentialLaw(double fall, u64 n) : rate_(fall / static_cast<double>(n)) {}
@@ -56,8 +59,9 @@ class ExponentialLaw final : public Law {
   double rate_;
 };
 
-/// A share h of the ranks, 0 < h < 1/2, has 1 - h of the weight, and so within that share, and so on (Gray et al.,
-/// SIGMOD 1994): the first k of n ranks have (k/n)^theta of it, theta = log(1 - h) / log(h).
+/// The self-similar law: a share h of the ranks, 0 < h < 1/2, has 1 - h of the weight, and the same holds within that
+/// share (Gray et al., SIGMOD 1994). The first k of n ranks have (k/n)^theta of the weight, theta = log(1 - h) /
+/// log(h).
 class SelfSimilarLaw final : public Law {
  public:
   SelfSimilarLaw(double share, u64 n) : theta_(std::log1p(-share) / std::log(share)), n_(static_cast<double>(n)) {}
@@ -78,14 +82,14 @@ class SelfSimilarLaw final : public Law {
   double n_;
 };
 
-/// Stretches of ranks that have the same weight each.
+/// A law of steps: all ranks of a stretch have the same weight.
 class StepLaw final : public Law {
  public:
   struct Step {
-    u64 end;      ///< the first rank that is not in it
+    u64 end;      ///< the first rank after the step
     double mass;  ///< of all its ranks together
   };
-  /// In order, without gap, from rank 1 on; each with a rank at least.
+  /// Takes the steps in order, without gaps, from rank 1 on. Each must have at least one rank.
   explicit StepLaw(std::vector<Step> steps) : steps_(std::move(steps)) {}
   [[nodiscard]] double mass(u64 first, u64 length) const override;
   [[nodiscard]] double relative(u64, u64) const override { return 1; }

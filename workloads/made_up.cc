@@ -35,7 +35,8 @@ constexpr std::string_view kMailDomains[] = {
 constexpr std::string_view kSections[] = {"news",  "reviews", "products", "articles/archive",
                                           "users", "tags",    "2024/11",  "wiki"};
 
-/// The first of n words is the commonest: each has half of what those before it leave.
+/// Returns a word by a skewed law: the first is the commonest, and each has half of the words that those before it
+/// leave.
 std::string_view skewed(const auto& words, u64 word) {
   const u64 at = static_cast<u64>(std::countl_zero(word | 1));
   return words[at % std::size(words)];
@@ -51,9 +52,9 @@ std::string made_up_emails(u64 count, u64 seed) {
   const Draws draws(seed, kMadeUpStream);
   std::string text;
   for (u64 n = 0; n < count; ++n) {
-    const u64 who = person(n);  // of one name there are several, told apart by a number
-    fmt::format_to(std::back_inserter(text), "{}.{}", alike(kFirst, who), alike(kLast, who / kFirst.size()));
-    if (who >= kNames) fmt::format_to(std::back_inserter(text), "{}", who / kNames);
+    const u64 number = person(n);  // people with the same name differ by a number
+    fmt::format_to(std::back_inserter(text), "{}.{}", alike(kFirst, number), alike(kLast, number / kFirst.size()));
+    if (number >= kNames) fmt::format_to(std::back_inserter(text), "{}", number / kNames);
     fmt::format_to(std::back_inserter(text), "@{}\n", skewed(kMailDomains, draws(n)));
   }
   return text;
@@ -66,7 +67,7 @@ std::string made_up_urls(u64 count, u64 seed) {
   std::string text;
   for (u64 n = 0; n < count; ++n) {
     const u64 word = draws(n);
-    // Hosts differ in how many pages they have, as the square of a uniform number does.
+    // Hosts differ in their number of pages, which is distributed like the square of a uniform number.
     const u64 host = bounded(word, bounded(word * kMixFactor, kHosts) + 1);
     fmt::format_to(std::back_inserter(text), "https://www.{}{}.example/{}/{}-{}-{}\n", alike(kWords, host),
                    alike(kWords, host / kWords.size() * 7 + host), skewed(kSections, word << 9), alike(kWords, word),

@@ -1,10 +1,10 @@
 #pragma once
 
-// Byte strings that look like what people index, made up from a seed: their lengths, shared beginnings and skewed
-// domains are those of such keys, and no two are the same. One a line.
+// Made-up byte strings that look like keys of real indexes. Their lengths, shared prefixes and skewed domains resemble
+// such keys. All are distinct. They are a function of the seed, one a line.
 //
-//   email   olga.petrov417@mail.example             15 to 40 bytes, begins share little
-//   url     https://www.novaforge.example/reviews/amber-canyon-18203      40 to 80 bytes, long shared beginnings
+//   email   olga.petrov417@mail.example             15 to 40 bytes, short shared prefixes
+//   url     https://www.novaforge.example/reviews/amber-canyon-18203      40 to 80 bytes, long shared prefixes
 
 #include <string>
 

@@ -35,7 +35,7 @@ std::size_t kind_of(std::string_view name) {
                                   kWords<OpKind>.begin());
 }
 
-/// floor(count * ppm / million) without overflow.
+/// Returns floor(count * ppm / million) without overflow.
 u64 part(u64 count, u32 ppm) { return count / Mix::kMillion * ppm + count % Mix::kMillion * ppm / Mix::kMillion; }
 
 }  // namespace
@@ -134,13 +134,14 @@ void Mix::read_shares(const Spec& spec) {
   if (std::abs(sum - 100) > 1e-9) {
     throw InputError(fmt::format("workload mix: the shares sum to {}, not to 100 percent", sum));
   }
-  // Shares of more than four decimals are rounded; what that leaves or takes goes to the largest.
+  // Shares with more than four decimals are rounded. The largest share absorbs the difference.
   u32 rounded = 0;
   for (const u32 ppm : ppm_) rounded += ppm;
   *std::max_element(ppm_.begin(), ppm_.end()) += kMillion - rounded;
-  if (scan_length_given && !has(OpKind::kScan)) throw InputError("workload mix: scan_length without a share of scan");
+  if (scan_length_given && !has(OpKind::kScan))
+    throw InputError("workload mix: scan_length has no effect without a share of scan");
   if (keys_given && !has(OpKind::kMultiGet))
-    throw InputError("workload mix: multi_get_keys without a share of multi_get");
+    throw InputError("workload mix: multi_get_keys has no effect without a share of multi_get");
 }
 
 void Mix::read_multi_get_keys(const std::string& text) {
@@ -152,7 +153,7 @@ void Mix::read_multi_get_keys(const std::string& text) {
   multi_get_keys_ = static_cast<u16>(count->value);
 }
 
-/// N, or N-M.
+/// Reads N, or N-M.
 void Mix::read_scan_length(const std::string& text) {
   const std::size_t dash = text.find('-');
   const auto length = [&](std::string_view digits) -> u16 {

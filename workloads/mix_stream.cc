@@ -21,8 +21,7 @@ static_assert(Mix::kBlock == Ranks::kBatch, "a block draws its slots in one batc
 u64 checked(u64 records, const KeySet& keys) {
   if (records == 0) throw InputError("records=0: a workload needs at least one record");
   if (records > keys.capacity()) {
-    throw InputError(
-        fmt::format("records={} is more than the {} distinct keys that there are", records, keys.capacity()));
+    throw InputError(fmt::format("records={} is more than the {} distinct keys available", records, keys.capacity()));
   }
   if (records > Ranks::kMost) {
     throw InputError(fmt::format("records={} is more than the {} that a distribution covers", records, Ranks::kMost));
@@ -32,7 +31,8 @@ u64 checked(u64 records, const KeySet& keys) {
 
 }  // namespace
 
-/// Keys that end (mix_stream.h) go round by themselves where there are fewer.
+/// Returns the mask of record numbers, or all ones. Finite keys (mix_stream.h) wrap around by themselves if there are
+/// fewer.
 u64 MixStream::mask_of(u64 records, const KeySet& keys, const Mix& mix) {
   const bool moves_on = mix.has(OpKind::kErase) && mix.ppm(OpKind::kInsert) == mix.ppm(OpKind::kErase);
   const u64 numbers = std::bit_ceil(2 * checked(records, keys));
@@ -59,8 +59,8 @@ MixStream MixStream::loading(u64 seed, const KeySet& keys, u64 records) {
                    Mix(Spec{.name = "insert", .arg = {}, .options = {}}, 0), records);
 }
 
-/// Which record a slot stands for, in one block: that in the window [erased, erased + records) which is congruent to
-/// it, or the one of that age.
+/// Maps the slots of one block to records: to the record in the window [erased, erased + records) congruent to the
+/// slot, or to the record of that age.
 class MixStream::Records {
  public:
   Records(const MixStream& stream, u64 block) : stream_(stream) {
@@ -154,8 +154,8 @@ void MixStream::fill_block(u64 block, std::span<Op, Mix::kBlock> ops) const {
   popularity_.fill(slots_, block * Mix::kBlock, slots);
   const Records record_of(*this, block);
 
-  // Kind by kind, so that no branch depends on chance: the deal says which operation of the block is the
-  // next of a kind.
+  // Kind by kind, so that no branch depends on chance: the deal gives the place in the block of the next operation of a
+  // kind.
   const Deal deal(schedules_(block));
   u64 dealt = 0;
   for (std::size_t kind = 0; kind < Mix::kScheduled; ++kind) {
@@ -179,7 +179,7 @@ void MixStream::fill_block(u64 block, std::span<Op, Mix::kBlock> ops) const {
           break;
         case OpKind::kMultiGet:
           op.keys = mix_.multi_get_keys();
-          [[fallthrough]];  // its own key stands for none: those that it looks up follow (fill_gets)
+          [[fallthrough]];  // its own key has no meaning; the keys that it looks up come from fill_gets
         default: numbers[at] = record_of(slots[at]) & number_mask_;
       }
     }
@@ -188,13 +188,13 @@ void MixStream::fill_block(u64 block, std::span<Op, Mix::kBlock> ops) const {
   keys().put_all(ops, numbers);
 }
 
-/// The keys of the multi-gets among operations `from` to `to` of the block `ops`. The next that comes in the block has
-/// the next draws, so that all of the stream's have draws of their own.
+/// Appends the keys of the multi-gets among operations `from` to `to` of the block `ops`. Each multi-get takes the next
+/// draws in the order of the block, so no two of the stream share a draw.
 void MixStream::fill_gets(u64 block, std::span<const Op> ops, std::size_t from, std::size_t to,
                           std::vector<Op>& gets) const {
   const u64 keys_each = mix_.multi_get_keys();
   u64 draw = mix_.before(block, static_cast<std::size_t>(OpKind::kMultiGet)) * keys_each;
-  u64 left = 0;  // to draw
+  u64 left = 0;  // number of keys still to draw
   for (std::size_t at = 0; at < to; ++at) {
     if (ops[at].kind == OpKind::kMultiGet) (at < from ? draw : left) += keys_each;
   }
@@ -204,7 +204,7 @@ void MixStream::fill_gets(u64 block, std::span<const Op> ops, std::size_t from, 
     const auto here = std::span(numbers).first(std::min<u64>(left, numbers.size()));
     popularity_.fill_as_of(block * Mix::kBlock, gets_, draw, here);
     for (u64& number : here) number = record_of(number) & number_mask_;
-    gets.resize(gets.size() + here.size());  // reads
+    gets.resize(gets.size() + here.size());  // default operations are reads
     keys().put_all(std::span(gets).last(here.size()), here);
     draw += here.size();
     left -= here.size();

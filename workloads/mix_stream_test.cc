@@ -26,7 +26,7 @@ struct Setup {
   u64 phase = 1;
 };
 
-/// A stream with the keys that it needs.
+/// A stream together with the keys that it needs.
 struct Made {
   explicit Made(const Setup& setup)
       : keys(Spec::parse(setup.keys), setup.seed),
@@ -52,7 +52,7 @@ const char* const kWorkloads[] = {
     "lookup", "mix:read=90,insert=5,erase=5",
     "mix:read=25,insert=20,update=10,upsert=10,erase=10,scan=10,rmw=5,multi_get=10,scan_length=1-50,multi_get_keys=7"};
 
-TEST_CASE("a stream is the same however many threads make it, in chunks of whatever size") {
+TEST_CASE("a stream is the same for any number of threads and any size of chunks") {
   constexpr u64 kOps = 10'000;
   for (const char* workload : kWorkloads) {
     for (const char* distribution : {"uniform", "zipf:0.99", "latest"}) {
@@ -84,7 +84,7 @@ TEST_CASE("a stream is the same however many threads make it, in chunks of whate
   }
 }
 
-TEST_CASE("a fingerprint notices any change of an operation and of its place") {
+TEST_CASE("a fingerprint changes with any change of an operation or of its place") {
   std::vector<Op> ops = Made({.workload = kWorkloads[1]}).ops(0, 1000);
   const u64 original = fingerprint(0, ops);
   CHECK(fingerprint(1, ops) != original);
@@ -99,7 +99,7 @@ TEST_CASE("a fingerprint notices any change of an operation and of its place") {
   CHECK(fingerprint(0, ops) != original);
 }
 
-TEST_CASE("seed and phase make other operations, but the seed alone names the keys") {
+TEST_CASE("seed and phase determine the operations, and the seed alone determines the keys") {
   const std::vector<Op> ops = Made({}).ops(0, 1000);
   CHECK(fingerprint(0, Made({.phase = 2}).ops(0, 1000)) != fingerprint(0, ops));
   CHECK(fingerprint(0, Made({.seed = 2}).ops(0, 1000)) != fingerprint(0, ops));
@@ -134,7 +134,7 @@ TEST_CASE("loading inserts every record once, and insert is the same stream") {
   }
 }
 
-TEST_CASE("the kinds have their shares in every stretch, and no fixed place") {
+TEST_CASE("the kinds have their exact shares in every stretch, at random places") {
   const Made made({.workload = "mix:read=40,insert=20,update=10,upsert=10,erase=10,scan=10,scan_length=33",
                    .records = 100'000,
                    .negative = 0.5});
@@ -161,15 +161,15 @@ TEST_CASE("the kinds have their shares in every stretch, and no fixed place") {
   CHECK(counts[OpKind::kUpsert] == kOps / 10);
   CHECK(counts[OpKind::kErase] == kOps / 10);
   CHECK(counts[OpKind::kScan] == kOps / 10);
-  // 2000 blocks: 400 +- 18 inserts at each place of the block.
+  // 2000 blocks give 400 +- 18 inserts at each place of the block.
   CHECK(*std::min_element(inserts_at.begin(), inserts_at.end()) > 300);
   CHECK(*std::max_element(inserts_at.begin(), inserts_at.end()) < 500);
-  // Two in a row at 80 +- 9 of a place's 2000 chances.
+  // Two inserts in a row occur at 80 +- 9 of a place's 2000 chances.
   CHECK(pairs > 256 * 80 * 0.9);
   CHECK(pairs < 256 * 80 * 1.1);
 }
 
-/// Executes a stream one by one and counts what succeeded.
+/// Executes a stream one operation after the other, and counts those that succeed.
 struct Tally {
   std::map<OpKind, u64> tried;
   std::map<OpKind, u64> succeeded;
@@ -206,7 +206,7 @@ Tally execute(const Made& made, u64 ops) {
   return tally;
 }
 
-TEST_CASE("as many inserts as erases keep the size: inserts insert, erases erase, reads hit") {
+TEST_CASE("with as many inserts as erases the size stays, inserts insert, erases erase, and reads hit") {
   for (const char* keys : {"u64", "dense"}) {
     for (const char* distribution : {"uniform", "zipf:0.99"}) {
       const Made made({.keys = keys,
@@ -226,7 +226,7 @@ TEST_CASE("as many inserts as erases keep the size: inserts insert, erases erase
   }
 }
 
-TEST_CASE("what an erase has left behind because it came too early does not stay for ever") {
+TEST_CASE("a record that an early erase has left behind does not stay for ever") {
   constexpr u64 kRecords = 500, kStretch = 4096;
   for (const char* workload : {"mix:read=50,insert=25,erase=25", "mix:read=40,insert=25,upsert=10,erase=25"}) {
     for (const char* keys : {"u64", "dense"}) {
@@ -237,7 +237,7 @@ TEST_CASE("what an erase has left behind because it came too early does not stay
         made.keys.put(op, record);
         index.insert(made.keys.raw<u64>(op));
       }
-      for (u64 i = 0; i < 100; ++i) {  // one stretch overtakes another, each longer than the window
+      for (u64 i = 0; i < 100; ++i) {  // stretches overtake each other in pairs, each longer than the window
         for (const Op& op : made.ops((i ^ 1) * kStretch, kStretch)) {
           const u64 key = made.keys.raw<u64>(op);
           if (op.kind == OpKind::kInsert || op.kind == OpKind::kUpsert) index.insert(key);
@@ -249,7 +249,7 @@ TEST_CASE("what an erase has left behind because it came too early does not stay
   }
 }
 
-TEST_CASE("reads and updates without erases always hit, also where the index grows") {
+TEST_CASE("reads and updates without erases always hit, also when the index grows") {
   const Made made({.workload = "mix:read=40,insert=30,update=20,upsert=10", .distribution = "zipf:1", .records = 500});
   Tally tally = execute<u64>(made, 256 * 400);
   CHECK(tally.rate(OpKind::kRead) == 1);
@@ -259,7 +259,7 @@ TEST_CASE("reads and updates without erases always hit, also where the index gro
   CHECK(tally.size == 500 + 30'720);
 }
 
-TEST_CASE("popularity survives replacement: a successor is read as often as the most read record was") {
+TEST_CASE("popularity survives replacement: a successor is read as often as the hottest record was") {
   const Made made({.workload = "mix:read=80,insert=10,erase=10", .distribution = "zipf:1.5", .records = 1000});
   const auto hottest_share = [&](u64 first) {
     std::map<u64, u64> reads;
@@ -273,12 +273,12 @@ TEST_CASE("popularity survives replacement: a successor is read as often as the 
     for (const auto& [key, count] : reads) most = std::max(most, count);
     return static_cast<double>(most) / static_cast<double>(total);
   };
-  // The hottest of 1000 ranks at 1.5 has 39 %; it is replaced once in 10,000 operations, so one of three
-  // stretches may share it between two keys.
+  // The hottest of 1000 ranks at 1.5 has 39 %. It is replaced once in 10,000 operations, so one of three stretches may
+  // share it between two keys.
   CHECK(hottest_share(1'000'000) + hottest_share(1'005'000) + hottest_share(1'010'000) > 0.39 * 2);
 }
 
-TEST_CASE("keys from a file go round while the index has room for them") {
+TEST_CASE("keys of a file wrap around while the index has room for them") {
   const std::string path = source_folder() + "/workloads/mix_stream_test.cc";
   const KeySet lines(Spec::parse("file:" + path), 1);
   const u64 records = lines.capacity() * 3 / 4;
@@ -286,19 +286,19 @@ TEST_CASE("keys from a file go round while the index has room for them") {
       {.keys = "file:" + path, .workload = "mix:read=80,insert=10,erase=10", .records = records, .negative = 0.2});
   Tally tally = execute<std::string_view>(made, 100'000);
   CHECK(tally.absent_found == 0);
-  // Blocks of 256 with some 26 erases are a tenth of these few records, so that operations overtake visibly.
+  // Blocks of 256 with some 26 erases are a tenth of these few records, so overtaking is visible.
   CHECK(tally.rate(OpKind::kInsert) > 0.95);
   CHECK(tally.rate(OpKind::kErase) > 0.95);
   CHECK(tally.rate(OpKind::kRead) > 0.9);
 }
 
-TEST_CASE("latest reads what was inserted last, as of 65,536 operations ago") {
+TEST_CASE("latest reads the newest records, as of 65,536 operations ago") {
   const Made made(
       {.keys = "dense", .workload = "mix:read=90,insert=10", .distribution = "latest:1.5", .records = 5000});
   CHECK(made.stream.addresses_new());
   constexpr u64 kOps = 300 * Mix::kBlock;
   const std::vector<Op> ops = made.ops(0, kOps);
-  std::vector<u64> inserted_before(kOps + 1);  // records by then
+  std::vector<u64> inserted_before(kOps + 1);  // number of records inserted before an operation
   for (u64 i = 0; i < kOps; ++i) inserted_before[i + 1] = inserted_before[i] + (ops[i].kind == OpKind::kInsert);
   u64 reads = 0, newest = 0;
   for (u64 i = 0; i < kOps; ++i) {
@@ -316,7 +316,7 @@ TEST_CASE("latest reads what was inserted last, as of 65,536 operations ago") {
   for (const Op& op : Made({.keys = "dense", .distribution = "latest:9"}).ops(0, 1000)) REQUIRE(op.key > 900);
 }
 
-TEST_CASE("scans ask for lengths from the shortest to the longest, alike") {
+TEST_CASE("scans ask for uniform lengths from the shortest to the longest") {
   const Made made({.workload = "mix:read=50,scan=50,scan_length=3-7"});
   std::vector<u64> counts(10);
   for (const Op& op : made.ops(0, 100'000)) {
@@ -339,7 +339,7 @@ TEST_CASE("keys in order are loaded in order") {
   for (u64 i = 0; i < ops.size(); ++i) REQUIRE(ops[i].key == i);
 }
 
-TEST_CASE("records must exist") {
+TEST_CASE("a stream needs at least one record, and no more than there are keys") {
   CHECK_THROWS_AS(Made({.records = 0}), InputError);
   CHECK_THROWS_AS(Made({.records = Ranks::kMost + 1}), InputError);
   const std::string path = source_folder() + "/workloads/mix_stream_test.cc";

@@ -10,7 +10,7 @@ namespace {
 
 Mix mix_of(std::string_view text, double negative = 0) { return Mix(Spec::parse(text), negative); }
 
-TEST_CASE("workloads parse") {
+TEST_CASE("the names and options of workloads are parsed") {
   CHECK(mix_of("lookup").ppm(OpKind::kRead) == Mix::kMillion);
   CHECK_FALSE(mix_of("lookup").fills());
   CHECK(mix_of("insert").ppm(OpKind::kInsert) == Mix::kMillion);
@@ -39,7 +39,7 @@ TEST_CASE("workloads parse") {
                             {"read", 0.905}, {"insert", 0.05}, {"erase", 0.0025}, {"scan", 0.0425}});
 }
 
-TEST_CASE("YCSB's workloads by name, each with its usual distribution") {
+TEST_CASE("YCSB's workloads have names, each with its usual distribution") {
   using Shares = std::vector<std::pair<std::string, double>>;
   CHECK(mix_of("ycsb-a").shares() == Shares{{"read", .5}, {"update", .5}});
   CHECK(mix_of("ycsb-b").shares() == Shares{{"read", .95}, {"update", .05}});
@@ -61,7 +61,7 @@ TEST_CASE("shares of more than four decimals are rounded and still make a millio
   CHECK(mix.ppm(OpKind::kUpsert) == 333'333);
 }
 
-TEST_CASE("of counts every kind that there is has a share", "[trace]") {
+TEST_CASE("a mix of counts gives every kind with a count a share", "[trace]") {
   const Mix mix = Mix::of({900'000'000, 0, 1, 0, 100'000'000, 0, 0});
   CHECK(mix.ppm(OpKind::kErase) == 100'000);
   CHECK(mix.ppm(OpKind::kUpdate) == 1);
@@ -76,7 +76,7 @@ TEST_CASE("a negative share is taken from the reads") {
   CHECK(mix.ppm(OpKind::kRead) == 800'000);
   CHECK(mix.absent_read_ppm() == 200'000);
   CHECK(mix_of("lookup", 1).absent_read_ppm() == Mix::kMillion);
-  CHECK(mix_of("mix:update=100", 0.25).absent_read_ppm() == 0);  // there is nothing to take it from
+  CHECK(mix_of("mix:update=100", 0.25).absent_read_ppm() == 0);  // there are no reads
 }
 
 TEST_CASE("wrong workloads are refused in one line that says what would be right") {
@@ -136,7 +136,7 @@ TEST_CASE("the counts of the blocks add up to the shares, and each block is full
     }
     REQUIRE(full == Mix::kBlock);
   }
-  // 25.6 million operations.
+  // Checks 25.6 million operations.
   CHECK(expected[static_cast<std::size_t>(OpKind::kInsert)] == 6'402'560);
   CHECK(expected[static_cast<std::size_t>(OpKind::kErase)] == 6'400'000);
   CHECK(expected[static_cast<std::size_t>(OpKind::kUpdate)] == 25);
@@ -156,7 +156,7 @@ TEST_CASE("only() names the one kind of a workload") {
   CHECK(mix_of("mix:update=100").only() == static_cast<std::size_t>(OpKind::kUpdate));
 }
 
-TEST_CASE("every kind has its word") {
+TEST_CASE("every kind has a word") {
   CHECK(word(OpKind::kRead) == "read");
   CHECK(word(OpKind::kInsert) == "insert");
   CHECK(word(OpKind::kUpdate) == "update");

@@ -1,4 +1,4 @@
-// Multi-gets of a mix: which keys they look up.
+// Tests of the keys that the multi-gets of a mix look up.
 #include <algorithm>
 #include <map>
 #include <set>
@@ -27,7 +27,7 @@ struct GetStream {
   std::vector<Op> ops, gets;
 };
 
-TEST_CASE("each multi-get has as many keys as were asked for, and they are reads of records", "[multi-get]") {
+TEST_CASE("each multi-get has the requested number of keys, which are reads of records", "[multi-get]") {
   GetStream made("mix:multi_get=30,update=70,multi_get_keys=7", "uniform", 1000);
   made.make(0, 256 * 100);
   u64 multi_gets = 0;
@@ -49,9 +49,9 @@ TEST_CASE("each multi-get has as many keys as were asked for, and they are reads
   CHECK(GetStream("ycsb-a", "uniform", 1000).stream.most_keys() == 1);
 }
 
-TEST_CASE("the keys of multi-gets follow their operations however the stream is cut", "[multi-get]") {
+TEST_CASE("the keys of multi-gets follow their operations no matter how the stream is cut", "[multi-get]") {
   constexpr u64 kOps = 256 * 9;
-  // 102 multi-gets: 26 batches of draws.
+  // 102 multi-gets take 26 batches of draws.
   GetStream made("mix:multi_get=40,insert=30,erase=30,multi_get_keys=64", "zipf:0.99", 1000);
   made.make(0, kOps);
   const std::vector<Op> whole = made.gets;
@@ -81,7 +81,7 @@ TEST_CASE("multi-gets draw their keys as reads do, with draws of their own", "[m
     CHECK(std::abs(share - of_gets.at(key)) < 5 * std::sqrt(2 * share / 160'000));
   }
   CHECK(std::ranges::equal(reads.ops, gets.gets) == false);
-  // Nor are the draws of one multi-get, block or phase those of another.
+  // Different multi-gets, blocks and phases have different draws.
   const auto part = [&](std::size_t first) {
     return std::vector<Op>(gets.gets.begin() + first, gets.gets.begin() + first + 16);
   };
@@ -97,13 +97,12 @@ TEST_CASE("multi-gets draw their keys as reads do, with draws of their own", "[m
   CHECK(other.gets != gets.gets);
 }
 
-TEST_CASE("multi-gets look where the window of records is by then, and where churn has moved what is popular",
-          "[multi-get]") {
+TEST_CASE("multi-gets look up records of the current window, and follow churn", "[multi-get]") {
   GetStream moving("mix:multi_get=20,insert=40,erase=40", "uniform", 1000);
   for (const u64 block : {0, 1003}) {
     moving.make(256 * block, 256);
     const u64 erased = 256 * block * 4 / 10;
-    for (const Op& get : moving.gets) REQUIRE((get.key - erased) % 2048 < 1000);  // numbers go round at 2048
+    for (const Op& get : moving.gets) REQUIRE((get.key - erased) % 2048 < 1000);  // numbers wrap around at 2048
   }
 
   const KeySet keys(Spec::parse("dense"), 1);
@@ -116,11 +115,12 @@ TEST_CASE("multi-gets look where the window of records is by then, and where chu
     for (const Op& get : gets) ++count[get.key];
     return std::ranges::max_element(count, {}, [](const auto& one) { return one.second; })->first;
   };
-  CHECK(most_read(0) == most_read(512));  // as of the operation, not of the key's draw: 512 operations are 8,192 keys
+  // Drift follows the number of the operation, not of the key's draw: 512 operations are 8,192 keys.
+  CHECK(most_read(0) == most_read(512));
   CHECK(most_read(0) != most_read(1024));
 }
 
-TEST_CASE("a fingerprint notices another key of a multi-get, and two in another order", "[multi-get]") {
+TEST_CASE("a fingerprint changes with a key of a multi-get, and with the order of its keys", "[multi-get]") {
   GetStream made("mix:multi_get=50,update=50", "uniform", 1000);
   made.make(0, 1000);
   const u64 original = fingerprint(0, made.ops, made.gets);

@@ -1,4 +1,4 @@
-// Where streams that have no multi-gets would put the keys of them.
+// A place for the keys of multi-gets, for tests of streams that have none.
 
 #pragma once
 

@@ -1,7 +1,7 @@
 #pragma once
 
-// One operation of a workload, as the hot loop reads it: four to a cache line, with everything that had to
-// be computed computed before the clock runs.
+// One operation of a workload, as the hot loop reads it. Four fit into a cache line. Everything that can be computed
+// before the clock runs has been computed.
 
 #include "src/base/types.h"
 #include "src/base/words.h"
@@ -10,20 +10,20 @@ namespace latchlab {
 
 enum class OpKind : u8 { kRead, kInsert, kUpdate, kUpsert, kErase, kScan, kRmw, kMultiGet };
 
-/// The words of mix: and of results. rmw: read-modify-write, a lookup and an update of its key; multi_get: lookups of
-/// several keys in one call.
+/// The words of the option mix: and of results. rmw is a read-modify-write, a lookup and an update of its key.
+/// multi_get looks up several keys in one call.
 template <>
 inline constexpr std::array kWords<OpKind>{"read"sv,  "insert"sv, "update"sv, "upsert"sv,
                                            "erase"sv, "scan"sv,   "rmw"sv,    "multi_get"sv};
 inline constexpr std::size_t kOpKinds = kWords<OpKind>.size();
 
-/// What an operation of a kind does.
+/// The properties of an operation's kind.
 struct OpTraits {
-  bool reads = false;    ///< comes back with values
-  bool inserts = false;  ///< adds a key that is not there
-  bool updates = false;  ///< writes the value of a key that is there
+  bool reads = false;    ///< returns values
+  bool inserts = false;  ///< adds an absent key
+  bool updates = false;  ///< writes the value of a present key
   bool erases = false;
-  bool batches = false;  ///< does one of these with one key: an index may do several such operations in one call
+  bool batches = false;  ///< an index may run several such operations in one call, each with one key
 
   [[nodiscard]] constexpr bool writes() const { return inserts || updates; }  ///< a value
   [[nodiscard]] constexpr bool changes() const { return writes() || erases; }
@@ -43,12 +43,12 @@ struct OpTraits {
 }
 
 struct Op {
-  u64 key = 0;        ///< an integer key itself; of a byte-string key its offset (KeySet::raw makes the view)
-  u32 key_bytes = 0;  ///< the length of a byte-string key; 0 with integer keys
-  /// Of kScan: how many pairs at most; of kMultiGet: how many keys, which a stream gives as reads (stream.h).
+  u64 key = 0;        ///< an integer key itself, or the offset of a byte-string key (KeySet::raw makes the view)
+  u32 key_bytes = 0;  ///< the length of a byte-string key; 0 for integer keys
+  /// kScan: the maximal number of pairs. kMultiGet: the number of keys, which a stream gives as reads (stream.h).
   u16 keys = 0;
   OpKind kind = OpKind::kRead;
-  bool absent = false;  ///< a read of a key that is in no record: it must not be found
+  bool absent = false;  ///< a read of a key that no record has, which must not be found
 
   bool operator==(const Op&) const = default;
 };

@@ -41,7 +41,7 @@ PhasedStream::PhasedStream(u64 seed, u64 phase, const KeySet& keys, const std::v
   u64 begin = 0;
   for (std::size_t i = 0; i < phases.size(); ++i) {
     const WorkloadPhase& one = phases[i];
-    // The phases of a file draw from streams of their own, far from those of other phases of a run.
+    // The phases of a file draw from streams with numbers of their own, far from those of other phases of a run.
     const u64 number = (phase << 20) + i;
     parts_.push_back(
         {.stream = std::make_unique<MixStream>(seed, number, keys, one.distribution, one.mix, windows[i], one.churn),

@@ -37,7 +37,7 @@ std::vector<Op> all_of(const Stream& stream, u64 chunk) {
   return ops;
 }
 
-TEST_CASE("phases follow each other, and each addresses the records that those before it have left") {
+TEST_CASE("each phase addresses the records that those before it have left") {
   const KeySet keys(Spec::parse("u64"), 7);
   const auto phases = phases_in(
       "a 1000 mix:insert=30,read=70\nb 777 lookup zipf:1\nc 3000 mix:erase=50,read=25,update=25 latest\n"
@@ -52,7 +52,7 @@ TEST_CASE("phases follow each other, and each addresses the records that those b
   u64 begin = 0;
   for (const WorkloadPhase& phase : phases) {
     CAPTURE(phase.name);
-    // Operations of a phase overtake each other by a block; of the phases before all are done.
+    // Operations of a phase overtake each other by a block; those of earlier phases are all done.
     std::set<u64> during = there;
     for (u64 i = begin; i < begin + phase.operations; ++i) {
       if (ops[i].kind == OpKind::kInsert) CHECK(during.insert(ops[i].key).second);
@@ -66,17 +66,17 @@ TEST_CASE("phases follow each other, and each addresses the records that those b
     }
     begin += phase.operations;
   }
-  CHECK(there.size() == 5'000 + 307 - 1'536 + 768);  // of 4, 12 and 6 blocks
+  CHECK(there.size() == 5'000 + 307 - 1'536 + 768);  // in 4, 12 and 6 blocks
 }
 
-TEST_CASE("what is popular stays so while records are replaced, from phase to phase and within one") {
+TEST_CASE("popular records stay popular under replacement, within a phase and from phase to phase") {
   constexpr u64 kRecords = 1000;
-  const KeySet keys(Spec::parse("dense"), 7);  // record n has the key n
+  const KeySet keys(Spec::parse("dense"), 7);  // so record n has the key n
   const auto phases = phases_in(
       "before 5k lookup zipf:1.5\nreplace 5k mix:insert=20,erase=20,update=60 zipf:1.5\n"
       "after 5k lookup zipf:1.5\nwrite 5k mix:update=50,read=50 zipf:1.5\n");
   const PhasedStream stream(3, 1, keys, phases, kRecords);
-  REQUIRE(windows_of(phases, kRecords, keys.capacity()).back().gone % kRecords != 0);  // or nothing could move
+  REQUIRE(windows_of(phases, kRecords, keys.capacity()).back().gone % kRecords != 0);  // otherwise no record could move
   const std::vector<Op> ops = all_of(stream, 4096);
   const std::vector<u64> ends = stream.sections();
   std::set<u64> hottest;
@@ -97,7 +97,7 @@ TEST_CASE("phases are sections of their stream, in whole blocks") {
   CHECK(stream.size() == 1280);
 }
 
-TEST_CASE("what phases leave is known, and refused where there are no keys or ranks for it") {
+TEST_CASE("phases that leave more records than there are keys or ranks are refused") {
   const auto window_after = [](const std::string& text, u64 records, u64 capacity = ~u64{0}) {
     const MixStream::Window window = windows_of(phases_in(text), records, capacity).back();
     return std::pair(window.gone, window.records);
@@ -119,39 +119,39 @@ TEST_CASE("what phases leave is known, and refused where there are no keys or ra
             .starts_with("phase a leaves 4503599627370752 records, and a distribution"));
 }
 
-TEST_CASE("the fewest records that there are at any time are known") {
+TEST_CASE("the smallest number of records at any time is known") {
   const auto least = [](const std::string& text, u64 records) {
     const TemporaryFile file(text);
     return Workload(Spec::parse("phases:" + file.path()), 0).least_records(records, ~u64{0});
   };
-  CHECK(least("a 512 mix:erase=100\nb 512 mix:insert=100\n", 1000) == 488);  // between them
+  CHECK(least("a 512 mix:erase=100\nb 512 mix:insert=100\n", 1000) == 488);  // between the two phases
   CHECK(least("a 512 mix:insert=100\nb 256 mix:erase=100\n", 1000) == 1000);
   CHECK(least("a 512 mix:erase=100\n", 1000) == 488);
   CHECK(Workload(Spec::parse("ycsb-a"), 0).least_records(1000, ~u64{0}) == 1000);
 }
 
-TEST_CASE("a phase may not erase more records than there are") {
+TEST_CASE("a phase that erases more records than there are is refused") {
   const KeySet keys(Spec::parse("u64"), 7);
   const auto phases = phases_in("grow 1000 mix:insert=100\nshrink 2000 mix:erase=100\n");
   CHECK_NOTHROW(PhasedStream(1, 1, keys, phases, 1'025));
   CHECK_THROWS_AS(PhasedStream(1, 1, keys, phases, 1'024), InputError);
 }
 
-TEST_CASE("a line that is wrong is named") {
+TEST_CASE("a wrong line is named") {
   CHECK(complaint("# nothing\n").find("has no phase") != std::string::npos);
   CHECK(complaint("a 10k\n").find("line 1 'a 10k' needs a name, a number of operations and a workload") !=
         std::string::npos);
   CHECK(complaint("a 10k lookup uniform none more\n").find("needs a name") != std::string::npos);
   CHECK(complaint("a many lookup\n").find("needs a number of operations from 1") != std::string::npos);
   CHECK(complaint("a 0 lookup\n").find("needs a number of operations from 1") != std::string::npos);
-  CHECK(complaint("\na 1k lookup\na 2k lookup\n").find("line 3 'a 2k lookup' says a again") != std::string::npos);
+  CHECK(complaint("\na 1k lookup\na 2k lookup\n").find("line 3 'a 2k lookup' repeats the name a") != std::string::npos);
   CHECK(complaint("a 1k insert\n").find("is wrong: insert fills an empty index") != std::string::npos);
   CHECK(complaint("a 1k mix:read=90\n").find("is wrong: workload mix: the shares sum to 90") != std::string::npos);
   CHECK(complaint("a 1k lookup zipf\n").find("is wrong: distribution zipf needs") != std::string::npos);
   CHECK(complaint("a 1k lookup zipf:1 drift\n").find("is wrong: churn drift needs") != std::string::npos);
 }
 
-TEST_CASE("what is refused of options is refused in a file, with the line") {
+TEST_CASE("a file of phases refuses what options refuse, with the line") {
   CHECK_THAT(complaint("a 1k lookup\nb 1k mix:insert=100 uniform\n"),
              Catch::Contains("line 2 'b 1k mix:insert=100 uniform' is wrong: uniform does not reach mix:insert=100"));
   CHECK_THAT(complaint("a 1k lookup uniform drift:10\n"),
@@ -163,10 +163,10 @@ TEST_CASE("what is refused of options is refused in a file, with the line") {
   CHECK(complaint("a 1k lookup latest flash:10\nb 1k mix:insert=100\n").empty());
 }
 
-TEST_CASE("within a file of phases there are no other files") {
+TEST_CASE("a phase cannot be a file of its own") {
   for (const char* workload : {"wiscer:high-churn", "trace:x", "phases:y"}) {
     CHECK_THAT(complaint(fmt::format("a 1k {}\n", workload)),
-               Catch::EndsWith(" is a workload of its own, and no part of another"));
+               Catch::EndsWith(" is a whole workload and cannot be a phase"));
   }
   CHECK_THAT(complaint("a 1k lokup\n"),
              Catch::EndsWith("unknown workload 'lokup'; there are lookup, insert, mix:read=90,insert=10 and "

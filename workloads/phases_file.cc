@@ -30,11 +30,11 @@ std::vector<std::string> words_of(std::string_view text) {
   return words;
 }
 
-/// Of the words of a line, and so many operations.
+/// Returns the phase that the words of a line describe; `asked` is its number of operations.
 WorkloadPhase phase_of(const std::vector<std::string>& words, u64 asked) {
   const Spec workload = Spec::parse(words[2]);
   if (workload.name == "wiscer" || workload.name == "trace" || workload.name == "phases") {
-    throw InputError(fmt::format("{} is a workload of its own, and no part of another", workload.str()));
+    throw InputError(fmt::format("{} is a whole workload and cannot be a phase", workload.str()));
   }
   Mix mix(workload, 0);
   if (mix.fills()) throw InputError("insert fills an empty index; write mix:insert=100");
@@ -84,7 +84,7 @@ std::vector<WorkloadPhase> read_phases(const std::string& path) {
   file.for_each_line([&](const TextFile::Line& line) {
     WorkloadPhase phase = phase_of(line);
     if (std::ranges::find(phases, phase.name, &WorkloadPhase::name) != phases.end()) {
-      throw line.error(fmt::format("says {} again", phase.name));
+      throw line.error(fmt::format("repeats the name {}", phase.name));
     }
     phases.push_back(std::move(phase));
   });

@@ -12,7 +12,8 @@ Ranks::Ranks(u64 n, std::shared_ptr<const Law> law) : n_(n), law_(std::move(law)
   for (u64 first = 0; first < n;) {
     Stratum stratum{.first = first, .length = std::min(law_->reach(first + 1), n - first), .surely = ~u64{0}};
     if (stratum.length > 1) {
-      // Rounded down by a few units in the last place, so that what is kept without asking would be kept.
+      // Rounded down by a few units in the last place, so that a try kept without computing its weight would be kept
+      // anyway.
       const double least = law_->relative(first + 1, stratum.length - 1) * (1 - 0x1p-50);
       stratum.surely = static_cast<u64>(least * 0x1p64);
     }
@@ -24,8 +25,8 @@ Ranks::Ranks(u64 n, std::shared_ptr<const Law> law) : n_(n), law_(std::move(law)
 
 void Ranks::fill(const Draws& draws, u64 i, std::span<u64> ranks) const {
   assert(ranks.size() <= kBatch);
-  // No branch depends on a random word here: the tries that are not kept at once are noted and drawn again
-  // afterwards. Of copies, which stay in registers since no store changes them.
+  // No branch depends on a random word here. Tries that are not kept at once are noted, and drawn again afterwards. The
+  // loop uses copies, which stay in registers since no store can change them.
   u32 doubtful[kBatch];
   std::size_t doubts = 0;
   const Draws words = draws;
@@ -48,7 +49,7 @@ void Ranks::fill_cells() {
   std::vector<double> masses;
   masses.reserve(strata_.size());
   for (const Stratum& stratum : strata_) masses.push_back(law_->mass(stratum.first + 1, stratum.length));
-  // From the small to the large, so that none is lost in the sum.
+  // Sums from small to large, so that no small mass is lost.
   double total = 0;
   for (std::size_t s = masses.size(); s-- > 0;) total += masses[s];
 
@@ -56,8 +57,8 @@ void Ranks::fill_cells() {
   const std::size_t cells = std::bit_ceil(strata_.size());
   last_cell_ = cells - 1;
 
-  // Walker's construction in Vose's order: a cell is filled by one stratum with less than a cell's mass and
-  // topped up by one with more.
+  // Walker's construction in Vose's order: a stratum with less than a cell's mass begins a cell, and one with more
+  // fills it up.
   std::vector<double> left(cells, 0.0);
   for (std::size_t s = 0; s < masses.size(); ++s) left[s] = masses[s] / total * static_cast<double>(cells);
   std::vector<u32> small;
@@ -76,8 +77,8 @@ void Ranks::fill_cells() {
       small.push_back(rich);
     }
   }
-  // What remains has exactly one cell's mass, but for rounding. It is never a stratum that does not exist:
-  // those have no mass, and the large ones outlast them all, save by rounding, hence the second loop.
+  // Each remaining stratum has exactly one cell's mass, except for rounding. None of them is beyond the real ones:
+  // those have no mass, and the large strata outlast them all. Rounding can break this, hence the second loop.
   for (const u32 s : large) cells_[s] = {.own_share = ~u64{0}, .strata = {s, s}};
   for (const u32 s : small) {
     const u32 real = s < strata_.size() ? s : 0;

@@ -13,7 +13,7 @@ namespace {
 
 using Weight = std::function<double(double rank)>;  // ranks counted from 1
 
-/// The cumulative weights of ranks 1..n by plain summation: what the sampler is judged against.
+/// The cumulative weights of ranks 1..n by plain summation: the reference for the sampler.
 std::vector<double> cumulative(u64 n, const Weight& weight) {
   std::vector<double> sums(n + 1);
   long double sum = 0;
@@ -31,16 +31,16 @@ Weight zipf_weight(double q) {
 Ranks zipf_ranks(u64 n, double q) { return Ranks(n, std::make_shared<ZipfLaw>(q)); }
 
 struct Fit {
-  double deviation;  ///< of chi-square from its mean, in standard deviations (Wilson and Hilferty)
-  double ratio;      ///< chi-square by its degrees of freedom
+  double deviation;  ///< deviation of chi-square from its mean, in standard deviations (Wilson and Hilferty)
+  double ratio;      ///< chi-square divided by its degrees of freedom
   std::size_t buckets;
 };
 
-/// Chi-square of `samples` ranks over single ranks up to 64, then ranges that grow by 3 %, all with 50
-/// expected or more.
+/// Computes chi-square of `samples` ranks over single ranks up to 64, then ranges that grow by 3 %. Each bucket has an
+/// expectation of 50 or more.
 Fit fit(u64 n, const Weight& weight, u64 samples, const std::function<u64(u64)>& rank) {
   const std::vector<double> sums = cumulative(n, weight);
-  std::vector<u64> ends;  // of the buckets, ranks counted from 1, inclusive
+  std::vector<u64> ends;  // last rank of each bucket, counted from 1
   u64 begin = 1;
   while (begin <= n) {
     u64 end = std::min(n, std::max(begin, begin <= 64 ? begin : begin + begin * 3 / 100));
@@ -74,11 +74,11 @@ Fit fit(u64 n, const Weight& weight, u64 samples, const std::function<u64(u64)>&
 
 constexpr double kExponents[] = {0, 1e-9, 0.5, 0.99, 1, 1 + 1e-9, 1.3, 3, 20};
 
-TEST_CASE("zipf is exact: chi-square at every exponent, for few and many ranks") {
+TEST_CASE("zipf is exact by chi-square at every exponent, for few and many ranks") {
   for (const u64 n : {u64{1}, u64{2}, u64{3}, u64{130}, u64{1000}, u64{100'000}, u64{1'200'007}}) {
     for (const double q : kExponents) {
       const Ranks zipf = zipf_ranks(n, q);
-      // Of one stream the ratio scatters by .08 where there are 300 buckets: its mean over four says more.
+      // The ratio of one stream scatters by .08 with 300 buckets, so the mean over four streams is checked.
       constexpr u64 kStreams = 4;
       double ratio = 0;
       std::size_t buckets = 0;
@@ -96,7 +96,7 @@ TEST_CASE("zipf is exact: chi-square at every exponent, for few and many ranks")
   }
 }
 
-TEST_CASE("every other law is as exact") {
+TEST_CASE("every other law is exact too") {
   for (const u64 n : {u64{3}, u64{1000}, u64{300'007}}) {
     const double size = static_cast<double>(n);
     const double theta = std::log(0.8) / std::log(0.2);
@@ -154,8 +154,8 @@ TEST_CASE("the chi-square test refuses the approximation of Gray et al.") {
 }
 
 TEST_CASE("ranks within a stratum follow the law too") {
-  // Where in its stratum a rank falls, from 0 to 1, has a mean just below 1/2. It is what the rejection is
-  // for: without it the mean is 1/2 and this is off by 8 standard deviations and more.
+  // The position of a rank within its stratum, from 0 to 1, has a mean just below 1/2, due to rejection. Without
+  // rejection the mean is 1/2, and this test is off by 8 standard deviations or more.
   const u64 n = 1'200'007;
   for (const double q : {0.99, 1.3}) {
     const Ranks zipf = zipf_ranks(n, q);
@@ -204,7 +204,7 @@ TEST_CASE("strata cover the ranks without gap") {
   }
 }
 
-TEST_CASE("a batch has the ranks that its positions have one by one") {
+TEST_CASE("a batch of ranks equals those of its positions one by one") {
   for (const double q : kExponents) {
     const Ranks zipf = zipf_ranks(1'200'007, q);
     const Draws draws(5, 5);

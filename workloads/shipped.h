@@ -1,6 +1,6 @@
 #pragma once
 
-// The workload files of workloads/wiscer/, which are part of the library (cmake/shipped.cmake).
+// The workload files of workloads/wiscer/, which are compiled into the library (cmake/shipped.cmake).
 
 #include <string_view>
 #include <vector>
@@ -8,7 +8,7 @@
 namespace latchlab {
 
 struct Shipped {
-  std::string_view name;  ///< of the file, without folder and .txt
+  std::string_view name;  ///< the file's name, without folder and .txt
   std::string_view text;
 };
 

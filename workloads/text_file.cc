@@ -59,7 +59,7 @@ std::size_t RegularFile::read(std::span<char> into) {
 
 std::string RegularFile::contents() {
   std::string text(size_, '\0');
-  text.resize(read(text));  // it may have shrunk meanwhile
+  text.resize(read(text));  // the file may have shrunk meanwhile
   return text;
 }
 
@@ -70,7 +70,7 @@ std::string cut_short(std::string_view text) {
   if (text.size() <= kShown) return printable(text);
   std::size_t end = kShown;
   while (end > kShown - 3 && (text[end] & 0xc0) == 0x80)
-    --end;  // not within a character of UTF-8, which has four bytes at most
+    --end;  // not within a UTF-8 character, which has at most four bytes
   return printable(text.substr(0, end)) + "...";
 }
 
@@ -79,7 +79,7 @@ std::string gigabytes(u64 bytes) { return fmt::format("{:.1f} GB", static_cast<d
 TextFile::TextFile(std::string_view what, const std::string& path) : what_(what), path_(path) {
   RegularFile file(what, path);
   if (file.size() > kMostBytes)
-    throw error(fmt::format("has {} bytes; more than {} is no such file", file.size(), kMostBytes));
+    throw error(fmt::format("has {} bytes; at most {} are allowed", file.size(), kMostBytes));
   text_ = file.contents();
 }
 

@@ -40,8 +40,8 @@ struct Header {
   u64 checksum = 0;
   u64 unused = 0;
 };
-// While they are collected: what a vector of operations takes at most as it grows, and a key in a table and a list,
-// apart from its bytes, which are there twice in the end.
+// Memory used while operations and keys are collected: an upper bound for an operation in a growing vector, and for a
+// key in a table and a list. The bytes of a key are extra; they are there twice in the end.
 constexpr u64 kBytesPerOp = 3 * sizeof(TraceOp);
 constexpr u64 kBytesPerKey = 100;
 
@@ -49,7 +49,7 @@ static_assert(sizeof(Header) == 64, "a part of the file format");
 
 u64 filled_up(u64 bytes) { return (bytes + 7) / 8 * 8; }
 
-/// Of the header without its checksum, and of all that follows it.
+/// Returns the checksum of the header, without its own field, and of everything that follows.
 u64 checksum_of(Header header, std::string_view ends, std::string_view bytes, std::string_view ops) {
   header.checksum = 0;
   const std::string_view first(reinterpret_cast<const char*>(&header), sizeof(header));
@@ -114,11 +114,12 @@ void Trace::look_at(const std::string& path) {
   Header header;
   if (size_ < sizeof(header)) throw fail(path, fmt::format("has {} bytes, too few for the header of a trace", size_));
   std::memcpy(&header, mapped_, sizeof(header));
-  if (header.magic != kMagic) throw fail(path, "is no trace of ours; harness trace convert makes one of other formats");
+  if (header.magic != kMagic)
+    throw fail(path, "is not a Latchlab trace; harness trace convert makes one from other formats");
   if (header.version != kVersion) {
     throw fail(path, fmt::format("is of version {}; this harness reads version {}", header.version, kVersion));
   }
-  // Each count by itself first: their products must not overflow.
+  // Each count is checked by itself first, since products could overflow.
   const u64 most = size_ / sizeof(u64);
   const bool absurd = header.operations > most || header.keys > most || header.key_bytes > size_;
   const u64 wanted = absurd ? 0
@@ -136,13 +137,13 @@ void Trace::look_at(const std::string& path) {
   const char* const ops = bytes_ + filled_up(header.key_bytes);
   ops_ = {reinterpret_cast<const TraceOp*>(ops), header.operations};
   if (checksum_of(header, bytes_of(ends_), {bytes_, filled_up(header.key_bytes)}, bytes_of(ops_)) != header.checksum) {
-    throw fail(path, "is damaged: its checksum is another");
+    throw fail(path, "is damaged: its checksum does not match");
   }
-  // What was written in good faith by another program may be wrong all the same.
+  // A file with a correct checksum may still be wrong, since another program may have written it.
   look_at_keys(path, header.key_bytes);
   look_at_ops(path);
   if (header.loaded > keys())
-    throw fail(path, fmt::format("says that {} of {} keys were there before", header.loaded, keys()));
+    throw fail(path, fmt::format("says that {} keys were loaded, but has {} keys", header.loaded, keys()));
   loaded_ = header.loaded;
   has_times_ = header.has_times != 0;
   checksum_ = header.checksum;
@@ -150,7 +151,7 @@ void Trace::look_at(const std::string& path) {
 
 void Trace::look_at_keys(const std::string& path, u64 key_bytes) const {
   if (keys() > ~u32{0}) throw fail(path, fmt::format("has {} keys; there may be {}", keys(), ~u32{0}));
-  // Open addressing over numbers of keys, one more than each; 0 is free.
+  // Open addressing over key numbers plus one; 0 is free.
   std::vector<u32> places(std::bit_ceil(2 * keys() + 1));
   u64 before = 0;
   for (u64 n = 0; n < keys(); ++n) {
@@ -164,7 +165,7 @@ void Trace::look_at_keys(const std::string& path, u64 key_bytes) const {
     }
     u64 at = hash_bytes(own) & (places.size() - 1);
     for (; places[at] != 0; at = (at + 1) & (places.size() - 1)) {
-      if (key(places[at] - 1) == own) throw fail(path, fmt::format("key {} is key {} once more", n, places[at] - 1));
+      if (key(places[at] - 1) == own) throw fail(path, fmt::format("key {} repeats key {}", n, places[at] - 1));
     }
     places[at] = static_cast<u32>(n + 1);
   }
@@ -174,9 +175,10 @@ void Trace::look_at_ops(const std::string& path) {
   u64 time = 0;
   for (u64 i = 0; i < ops_.size(); ++i) {
     const TraceOp& op = ops_[i];
-    if (op.key >= keys()) throw fail(path, fmt::format("operation {} is on key {} of {}", i, op.key, keys()));
+    if (op.key >= keys())
+      throw fail(path, fmt::format("operation {} is on key {}; keys are below {}", i, op.key, keys()));
     if (op.kind >= TraceOp::kKinds) {
-      throw fail(path, fmt::format("operation {} is of kind {} of {}", i, u32{op.kind}, TraceOp::kKinds));
+      throw fail(path, fmt::format("operation {} has kind {}; kinds are below {}", i, u32{op.kind}, TraceOp::kKinds));
     }
     if (op.time_ns < time) throw fail(path, fmt::format("operation {} is earlier than the one before", i));
     time = op.time_ns;
@@ -200,7 +202,7 @@ u32 TraceWriter::number_of(std::string_view key, bool was_there) {
   if (!is_new) return known->second;
   bytes_ += 2 * key.size() + kBytesPerKey;
   if (keys_.size() == ~u32{0})
-    throw InputError(fmt::format("it is on one key more than the {} supported", keys_.size()));
+    throw InputError(fmt::format("it needs one key more than the {} supported", keys_.size()));
   keys_.push_back(&known->first);
   was_there_.push_back(was_there);
   check_memory();
@@ -209,13 +211,13 @@ u32 TraceWriter::number_of(std::string_view key, bool was_there) {
 
 void TraceWriter::check_memory() const {
   if (bytes_ <= memory_) return;
-  throw InputError(fmt::format("the {} operations on {} keys up to here take {} of memory; no more are available",
+  throw InputError(fmt::format("the {} operations on {} keys so far take {} of memory, more than is available",
                                ops_.size(), keys_.size(), gigabytes(bytes_)));
 }
 
 void TraceWriter::add(u64 time_ns, std::string_view key, OpKind kind, u64 value_bytes) {
   if (!ops_.empty() && time_ns < ops_.back().time_ns)
-    throw InputError("its time is before that of the operation before");
+    throw InputError("its time is earlier than that of the operation before");
   TraceOp op;
   op.key = number_of(key, says_loaded_ == Loaded::kByOperations && !about(kind).inserts);
   op.time_ns = time_ns;
@@ -226,7 +228,7 @@ void TraceWriter::add(u64 time_ns, std::string_view key, OpKind kind, u64 value_
   check_memory();
 }
 
-/// Numbers the keys anew: those that were there before first, each in the order in which they came.
+/// Renumbers the keys: loaded ones first, each group in its old order.
 void TraceWriter::put_loaded_first() {
   std::vector<u32> number(keys_.size());
   std::vector<const std::string*> keys;

@@ -34,7 +34,7 @@ constexpr Word kMetaWords[] = {{"GET", OpKind::kRead},
                                {"DELETE", OpKind::kErase}};
 constexpr std::size_t kLongestLine = 1 << 20;
 constexpr u64 kMostRepeats = 1'000'000;
-constexpr u64 kMostSeconds = 10'000'000'000;  // in nanoseconds it fits into 64 bits
+constexpr u64 kMostSeconds = 10'000'000'000;  // fits into 64 bits in nanoseconds
 
 OpKind kind_of(std::string_view word, std::span<const Word> words) {
   const auto found = std::ranges::find(words, word, &Word::first);
@@ -47,7 +47,7 @@ OpKind kind_of(std::string_view word, std::span<const Word> words) {
 u64 number_of(std::string_view text, std::string_view what, u64 most) {
   const std::optional<u64> number = parse_u64(text);
   if (!number || *number > most)
-    throw InputError(fmt::format("{} '{}' is no whole number up to {}", what, cut_short(text), most));
+    throw InputError(fmt::format("{} '{}' is not a whole number up to {}", what, cut_short(text), most));
   return *number;
 }
 
@@ -55,18 +55,18 @@ u64 nanoseconds(std::string_view seconds) { return number_of(seconds, "the time"
 
 }  // namespace
 
-/// What the lines of one file mean.
+/// A parser for the lines of one file.
 class TraceLines {
  public:
   virtual ~TraceLines() = default;
-  /// Throws InputError.
+  /// Adds the operations of a line. Throws InputError.
   virtual void take(std::string_view line, TraceWriter& writer) = 0;
   [[nodiscard]] virtual bool has_times() const = 0;
 };
 
 namespace {
 
-/// The fields between commas.
+/// Returns the fields between commas.
 std::vector<std::string_view> fields_of(std::string_view line) {
   std::vector<std::string_view> fields;
   while (true) {
@@ -79,7 +79,7 @@ std::vector<std::string_view> fields_of(std::string_view line) {
 
 class TwitterLines final : public TraceLines {
  public:
-  /// Five fields follow the key, which may have commas itself.
+  /// Adds one operation. Five fields follow the key, which may contain commas itself.
   void take(std::string_view line, TraceWriter& writer) override {
     constexpr std::size_t kBehindKey = 5;
     const std::size_t time_end = line.find(',');
@@ -161,7 +161,7 @@ std::span<const TraceFormat> trace_formats() { return kFormats; }
 
 namespace {
 
-/// Whether another format would take such a line for its first.
+/// Returns true if a format would accept the line as its first.
 bool takes(const TraceFormat& format, std::string_view line) {
   try {
     TraceWriter nowhere(kLongestLine);
@@ -172,15 +172,15 @@ bool takes(const TraceFormat& format, std::string_view line) {
   }
 }
 
-/// What may be the matter with a file whose first line is none of its format; empty where nobody knows.
+/// Returns a hint about a file with a first line that does not fit the format; empty if there is none.
 std::string hint(const TraceFormat& format, std::string_view first) {
   const bool digits = std::ranges::any_of(first, [](char c) { return c >= '0' && c <= '9'; });
-  // Of columns, with which a format may begin or not.
+  // True if the line looks like names of columns, with which some formats begin.
   const bool names = first.find(',') != std::string_view::npos && !digits;
   const auto other =
       std::ranges::find_if(kFormats, [&](const TraceFormat& one) { return &one != &format && takes(one, first); });
-  if (other == std::end(kFormats)) return names ? "; if it names the columns, leave it out (sed 1d)" : "";
-  return names ? fmt::format("; it names columns, as {} begins: convert that, or leave the line out (sed 1d)",
+  if (other == std::end(kFormats)) return names ? "; if it names the columns, remove it (sed 1d)" : "";
+  return names ? fmt::format("; it names columns, as {0} does: convert it as {0}, or remove the line (sed 1d)",
                              other->name)
                : fmt::format("; {0} reads it: harness trace convert {0} FROM TO", other->name);
 }
@@ -198,10 +198,10 @@ bool read_trace(std::string_view format, const std::string& path, TraceWriter& w
   const auto fail = [&](std::string_view why) { return InputError(fmt::format("trace '{}': {}", path, why)); };
   CompressedInput bytes(path);
   std::istream file(&bytes);
-  file.exceptions(std::ios::badbit);  // or the stream would keep to itself what is wrong
+  file.exceptions(std::ios::badbit);  // otherwise the stream would swallow the error
   const std::unique_ptr<TraceLines> lines = known->make();
   u64 number = 0;
-  // A line that does not end would fill the memory.
+  // A fixed buffer, since a line without an end would fill the memory.
   std::vector<char> buffer(kLongestLine + 1);
   while (file.getline(buffer.data(), static_cast<std::streamsize>(buffer.size())) || file.gcount() > 0) {
     ++number;

@@ -32,7 +32,7 @@ struct Converted {
   std::unique_ptr<Trace> trace;
 };
 
-TEST_CASE("Twitter's lines are operations, with commas in their keys", "[trace]") {
+TEST_CASE("Twitter's lines are read as operations, even with commas in keys", "[trace]") {
   const Converted twitter(
       "twitter",
       "100,abc,3,250,1,get,0\r\n100,abc,3,0,1,gets,0\n103,a,b,c,5,17,2,set,300\n\n103,x,1,1,1,cas,0\n"
@@ -45,7 +45,7 @@ TEST_CASE("Twitter's lines are operations, with commas in their keys", "[trace]"
   CHECK(twitter.trace->loaded() == 1);
 }
 
-TEST_CASE("Meta's lines are as many operations as they say, by the columns that the first names", "[trace]") {
+TEST_CASE("Meta's lines are read as op_count operations, by the columns of the first line", "[trace]") {
   const Converted plain(
       "meta-kv", "key,op,size,op_count,key_size\nk1,GET,10,3,2\nk2,SET,20,1,2\nk2,DELETE,0,1,2\nk3,GET_LEASE,0,1,2\n");
   CHECK_FALSE(plain.trace->has_times());
@@ -61,7 +61,7 @@ TEST_CASE("Meta's lines are as many operations as they say, by the columns that 
   CHECK(Converted("meta-kv", "op,key\nGET,k\n").trace->ops().size() == 1);
 }
 
-TEST_CASE("lines that are none of the format are refused with their number", "[trace]") {
+TEST_CASE("lines that do not fit the format are refused with their number", "[trace]") {
   const auto error = [](std::string_view format, const std::string& text) {
     return testing::refusal([&] { (void)Converted(format, text); });
   };
@@ -72,7 +72,7 @@ TEST_CASE("lines that are none of the format are refused with their number", "[t
     CHECK_THAT(error("twitter", line), Contains("line 1: "));
   CHECK_THAT(error("twitter", "1,k,1,1,1,fetch,0"),
              Contains("line 1: there is no operation 'fetch'; there are get, gets, set"));
-  CHECK_THAT(error("twitter", "x,k,1,1,1,get,0"), Contains("line 1: the time 'x' is no whole number"));
+  CHECK_THAT(error("twitter", "x,k,1,1,1,get,0"), Contains("line 1: the time 'x' is not a whole number"));
   CHECK_THAT(error("twitter", "99999999999,k,1,1,1,get,0"), Contains("the time '99999999999'"));
   CHECK_THAT(error("twitter", "1,k,1,-1,1,get,0"), Contains("the value size '-1'"));
   CHECK_THAT(error("twitter", "1,,1,1,1,get,0"), Contains("the key is empty"));
@@ -83,28 +83,29 @@ TEST_CASE("lines that are none of the format are refused with their number", "[t
   CHECK_THAT(error("meta-kv", "key,op\nk,get\n"), Contains("there is no operation 'get'; there are GET, GET_LEASE"));
   CHECK_THAT(error("meta-kv", "key,op,op_count\nk,GET,9999999\n"), Contains("op_count '9999999'"));
   CHECK_THAT(error("twitter", std::string(2 << 20, 'x')), Contains("line 1: has more than 1048576 bytes"));
-  CHECK(error("twitter", std::string(1 << 20, 'x')).ends_with("time to live"));  // as long as a line may be
+  CHECK(error("twitter", std::string(1 << 20, 'x')).ends_with("time to live"));  // a line of the maximal length
   CHECK_THAT(error("twitter", "1,k,1,1,1," + std::string(100, 'f') + ",0"),
              Contains("operation '" + std::string(60, 'f') + "...'"));
   CHECK_THAT(error("twitter", std::string(100, '7') + ",k,1,1,1,get,0"),
              Contains("the time '" + std::string(60, '7') + "...'"));
 
-  // Of another format, or with a line more than it has.
+  // Lines of another format, or one line too many.
   CHECK_THAT(error("twitter", "key,op,size,op_count,key_size\nk,GET,1,1,1\n"),
              Contains("line 1: needs seven fields") &&
-                 Contains("; it names columns, as meta-kv begins: convert that, or leave"));
+                 Contains("; it names columns, as meta-kv does: convert it as meta-kv, or remove"));
   CHECK_THAT(error("meta-kv", "1,k,1,1,1,get,0\n"),
              Contains("; twitter reads it: harness trace convert twitter FROM TO"));
   CHECK_THAT(error("twitter", "time,id,id_size,value_size,client,operation,ttl\n1,k,1,1,1,get,0\n"),
-             Contains("line 1: the ") && Contains("; if it names the columns, leave it out (sed 1d)"));
-  CHECK_THAT(error("twitter", "1,k,1,1,1,get,0\nkey,op\n"), !Contains("reads it"));  // only a first line tells
+             Contains("line 1: the ") && Contains("; if it names the columns, remove it (sed 1d)"));
+  // There is a hint only for the first line.
+  CHECK_THAT(error("twitter", "1,k,1,1,1,get,0\nkey,op\n"), !Contains("reads it"));
 
   TraceWriter writer;
   CHECK_THROWS_WITH(read_trace("twitter", "/no/such", writer), Contains("No such file"));
   CHECK_THROWS_WITH(read_trace("twitter", "/tmp", writer), Contains("trace '/tmp': Is a directory"));
 }
 
-TEST_CASE("what memory does not do for is refused before it is out", "[trace]") {
+TEST_CASE("a trace too large for memory is refused before memory is out", "[trace]") {
   const TemporaryFile sparse("");
   std::filesystem::resize_file(sparse.path(), u64{1} << 40);
   for (const TraceFormat& format : trace_formats()) {
@@ -112,11 +113,11 @@ TEST_CASE("what memory does not do for is refused before it is out", "[trace]") 
     CHECK_THROWS_WITH(read_trace(format.name, sparse.path(), writer), Contains("line 1: has more than 1048576 bytes"));
   }
   std::string lines = "key,op,op_count\n";
-  for (int i = 0; i < 1000; ++i) lines += "k,GET,1000000\n";  // 48 GB
+  for (int i = 0; i < 1000; ++i) lines += "k,GET,1000000\n";  // 48 GB of operations
   const TemporaryFile many(lines);
   TraceWriter writer(10'000'000);
   CHECK_THROWS_WITH(read_trace("meta-kv", many.path(), writer),
-                    Contains("line 2: the ") && Contains("no more are available"));
+                    Contains("line 2: the ") && Contains("more than is available"));
   TraceWriter of_keys(1'000'000);
   CHECK_THROWS_WITH(
       [&] {
@@ -125,7 +126,7 @@ TEST_CASE("what memory does not do for is refused before it is out", "[trace]") 
       Contains("on 9 keys"));
 }
 
-TEST_CASE("there is a word for every format", "[trace]") {
+TEST_CASE("every format has a word", "[trace]") {
   CHECK(trace_formats().size() == 2);
   for (const TraceFormat& format : trace_formats()) {
     TraceWriter writer;

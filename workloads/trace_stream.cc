@@ -14,7 +14,7 @@ TraceStream::TraceStream(std::shared_ptr<const Trace> trace, u32 parts, const Ke
   begins_.back() = trace_->ops().size();
   if (parts == 1) return;
   const auto part_of = [&](const TraceOp& op) { return multiply_high(mix64(op.key + u64{1}), parts); };
-  std::vector<u64> next(parts);  // where each part goes on
+  std::vector<u64> next(parts);  // the next place of each part
   for (const TraceOp& op : trace_->ops()) ++next[part_of(op)];
   u64 begin = 0;
   for (u32 part = 0; part < parts; ++part) {

@@ -17,7 +17,7 @@ namespace {
 
 using testing::no_gets;
 
-/// Of 20,000 operations on 500 keys.
+/// A trace of 20,000 operations on 500 keys.
 std::string random_trace() {
   Rng rng(test_seed());
   TraceWriter writer;
@@ -42,7 +42,7 @@ struct Replay {
   TraceStream stream;
 };
 
-TEST_CASE("in one part a stream is the trace as it is", "[trace]") {
+TEST_CASE("a stream of one part is the trace itself", "[trace]") {
   const Replay replay(1);
   REQUIRE(replay.stream.size() == replay.trace->ops().size());
   CHECK(replay.stream.parts() == std::vector<u64>{0, 20'000});
@@ -55,12 +55,12 @@ TEST_CASE("in one part a stream is the trace as it is", "[trace]") {
     const TraceOp& recorded = replay.trace->ops()[i];
     wrong += ops[i].kind != static_cast<OpKind>(recorded.kind);
     wrong += replay.keys.raw<std::string_view>(ops[i]) != replay.trace->key(recorded.key);
-    wrong += times->next() != recorded.time_ns;  // all have stamps of their own
+    wrong += times->next() != recorded.time_ns;  // all operations have different stamps
   }
   CHECK(wrong == 0);
 }
 
-TEST_CASE("in parts every operation is there once, those on a key in one part and in their order", "[trace]") {
+TEST_CASE("parts hold every operation once, and those on a key in one part and in order", "[trace]") {
   for (const u32 parts : {2u, 3u, 7u}) {
     const Replay replay(parts);
     const std::vector<u64> begins = replay.stream.parts();
@@ -68,12 +68,12 @@ TEST_CASE("in parts every operation is there once, those on a key in one part an
     CHECK(begins.front() == 0);
     CHECK(begins.back() == 20'000);
     std::map<std::string, u32> part_of;
-    std::map<std::string, u64> last_of;  // its time, which all operations have of their own
+    std::map<std::string, u64> last_of;  // time of the last operation on a key; all operations have different times
     u64 times = 0;
     for (u32 part = 0; part < parts; ++part) {
       CHECK(begins[part + 1] - begins[part] > 20'000 / parts / 2);
       std::vector<Op> ops(begins[part + 1] - begins[part]);
-      // Cut in two, as any thread may ask.
+      // The part is read in two calls, as any thread may do.
       replay.stream.fill(begins[part], std::span(ops).first(100), no_gets);
       replay.stream.fill(begins[part] + 100, std::span(ops).subspan(100), no_gets);
       const std::unique_ptr<RecordedTimes> own = replay.stream.times_from(begins[part]);

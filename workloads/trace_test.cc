@@ -27,7 +27,7 @@ std::string bytes_of(const std::string& path) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
-/// The file of a small trace with times: c is read first, a and b are written first.
+/// The file of a small trace with times, in which c is read first, and a and b are written first.
 std::string small_trace() {
   const TemporaryFile file("");
   TraceWriter writer;
@@ -39,7 +39,7 @@ std::string small_trace() {
   return bytes_of(file.path());
 }
 
-TEST_CASE("who knows it says which keys were there before, whatever operations are on them", "[trace]") {
+TEST_CASE("a caller can name the loaded keys, no matter which operations use them", "[trace]") {
   const TemporaryFile file("");
   TraceWriter writer(~u64{0}, TraceWriter::Loaded::kByCaller);
   for (const char* key : {"a", "b", "a"}) writer.load(key);
@@ -58,10 +58,10 @@ TEST_CASE("who knows it says which keys were there before, whatever operations a
   TraceWriter small(1000, TraceWriter::Loaded::kByCaller);
   CHECK(testing::refusal([&] {
           for (u64 n = 0; n < 100; ++n) small.load(std::to_string(n));
-        }) == "the 0 operations on 10 keys up to here take 0.0 GB of memory; no more are available");
+        }) == "the 0 operations on 10 keys so far take 0.0 GB of memory, more than is available");
 }
 
-TEST_CASE("what is written is read, and what was there before the first operation comes first", "[trace]") {
+TEST_CASE("a written trace is read back, and its loaded keys come first", "[trace]") {
   const TemporaryFile file(small_trace());
   const Trace trace(file.path());
   CHECK(trace.has_times());
@@ -94,7 +94,7 @@ TEST_CASE("a trace without times has none", "[trace]") {
   CHECK(trace.ops()[1].time_ns == 0);
 }
 
-TEST_CASE("many random operations come back as they were", "[trace]") {
+TEST_CASE("many random operations are read back unchanged", "[trace]") {
   const u64 seed = test_seed();
   Rng rng(seed);
   TraceWriter writer;
@@ -108,7 +108,7 @@ TEST_CASE("many random operations come back as they were", "[trace]") {
   const Trace trace(file.path());
   REQUIRE(trace.ops().size() == keys.size());
   u64 wrong = 0;
-  std::map<u32, bool> there;  // by number: was it there before?
+  std::map<u32, bool> there;  // by number: whether the key was loaded
   for (u64 i = 0; i < keys.size(); ++i) {
     const TraceOp& op = trace.ops()[i];
     wrong += trace.key(op.key) != keys[i];
@@ -119,13 +119,13 @@ TEST_CASE("many random operations come back as they were", "[trace]") {
   for (const auto& [key, was] : there) REQUIRE(was == (key < trace.loaded()));
 }
 
-/// What is said of the file.
+/// Returns the message that refuses the file.
 std::string trace_refusal(const std::string& bytes) {
   const TemporaryFile file(bytes);
   return testing::refusal([&] { (void)Trace(file.path()); });
 }
 
-TEST_CASE("a trace that is cut off anywhere, or longer, is refused", "[trace]") {
+TEST_CASE("a trace that is truncated anywhere, or extended, is refused", "[trace]") {
   const std::string whole = small_trace();
   for (std::size_t length = 0; length < whole.size(); ++length) {
     const std::string error = trace_refusal(whole.substr(0, length));
@@ -139,7 +139,7 @@ TEST_CASE("a trace that is cut off anywhere, or longer, is refused", "[trace]") 
   CHECK(trace_refusal(whole) == "");
 }
 
-TEST_CASE("a trace of which any bit is another is refused", "[trace]") {
+TEST_CASE("a trace with any bit flipped is refused", "[trace]") {
   const std::string whole = small_trace();
   for (std::size_t bit = 0; bit < 8 * whole.size(); ++bit) {
     std::string other = whole;
@@ -147,26 +147,26 @@ TEST_CASE("a trace of which any bit is another is refused", "[trace]") {
     INFO("bit " << bit);
     REQUIRE(trace_refusal(other) != "");
   }
-  CHECK_THAT(trace_refusal("PK" + whole.substr(2)), Contains("is no trace of ours; harness trace convert"));
+  CHECK_THAT(trace_refusal("PK" + whole.substr(2)), Contains("is not a Latchlab trace; harness trace convert"));
   std::string later = whole;
   later[8] = 2;
   CHECK_THAT(trace_refusal(later), Contains("is of version 2; this harness reads version 1"));
 }
 
-TEST_CASE("an operation of several keys is none of a trace", "[trace]") {
+TEST_CASE("a trace with an operation on several keys is refused", "[trace]") {
   const TemporaryFile file("");
   TraceWriter writer;
   writer.add(0, "a", OpKind::kMultiGet, 0);
   writer.write(file.path(), false);
-  CHECK_THROWS_WITH(Trace(file.path()), Contains("operation 0 is of kind 7 of 7"));
+  CHECK_THROWS_WITH(Trace(file.path()), Contains("operation 0 has kind 7; kinds are below 7"));
 }
 
-TEST_CASE("what cannot be in a trace is refused as it is added", "[trace]") {
+TEST_CASE("an operation that a trace cannot hold is refused when it is added", "[trace]") {
   TraceWriter writer;
   CHECK_THROWS_WITH(writer.add(0, "", OpKind::kRead, 0), Contains("the key is empty"));
   CHECK_THROWS_WITH(writer.add(0, std::string(65'537, 'x'), OpKind::kRead, 0), Contains("65537 bytes"));
   writer.add(5, "x", OpKind::kRead, 0);
-  CHECK_THROWS_WITH(writer.add(4, "x", OpKind::kRead, 0), Contains("before that of the operation before"));
+  CHECK_THROWS_WITH(writer.add(4, "x", OpKind::kRead, 0), Contains("earlier than that of the operation before"));
   CHECK(writer.operations() == 1);
   CHECK_THROWS_WITH(writer.write("/no/such/folder/file", true), Contains("cannot be written: No such file"));
   CHECK_THROWS_WITH(TraceWriter().write("/tmp/none", true), Contains("no operation to write"));
@@ -175,8 +175,8 @@ TEST_CASE("what cannot be in a trace is refused as it is added", "[trace]") {
   CHECK_THROWS_WITH(Trace("/dev/null"), Contains("not a regular file"));
 }
 
-/// A trace as another program would write it, keys and all, its checksum right; `joined`: its second key has the third
-/// one's bytes, too.
+/// Returns a trace as another program would write it, with chosen keys and a correct checksum. `joined`: its second key
+/// also includes the third key's bytes.
 std::string foreign_trace(const std::vector<std::string>& keys, bool joined = false) {
   TraceWriter writer;
   for (u64 i = 0; i < keys.size(); ++i)
@@ -197,15 +197,15 @@ std::string foreign_trace(const std::vector<std::string>& keys, bool joined = fa
   return bytes;
 }
 
-TEST_CASE("a trace in which a key is twice, or longer than keys may be, is refused", "[trace]") {
+TEST_CASE("a trace with a repeated key or a key that is too long is refused", "[trace]") {
   CHECK(trace_refusal(foreign_trace({"one", "two", "six"})) == "");
-  CHECK_THAT(trace_refusal(foreign_trace({"one", "two", "one"})), Contains("key 2 is key 0 once more"));
+  CHECK_THAT(trace_refusal(foreign_trace({"one", "two", "one"})), Contains("key 2 repeats key 0"));
   CHECK(trace_refusal(foreign_trace({"one", std::string(65'536, 'x')})) == "");
   CHECK_THAT(trace_refusal(foreign_trace({"one", std::string(65'536, 'x'), "y"}, true)),
              Contains("key 1 has 65537 bytes; a key may have 65536"));
 }
 
-TEST_CASE("a file is looked at once until it is another", "[trace]") {
+TEST_CASE("a trace file is read once until it changes", "[trace]") {
   const TemporaryFile file(small_trace());
   const std::shared_ptr<const Trace> trace = Trace::at(file.path());
   CHECK(Trace::at(file.path()) == trace);
@@ -214,7 +214,7 @@ TEST_CASE("a file is looked at once until it is another", "[trace]") {
   writer.add(0, "other", OpKind::kRead, 0);
   writer.write(file.path(), false);
   CHECK(Trace::at(file.path())->key(0) == "other");
-  CHECK(trace->key(0) == "cc");  // whoever has the old one keeps it
+  CHECK(trace->key(0) == "cc");  // an owner of the old trace keeps it
   CHECK(Trace::at(file.path())->checksum() != trace->checksum());
 }
 

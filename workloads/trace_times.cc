@@ -6,7 +6,7 @@ namespace latchlab {
 
 void TraceTimes::look_for_stamp(u64 place) {
   const u64 stamp = ops_[place].time_ns;
-  // In steps that double, from near: a trace may have a stamp for every operation.
+  // Searches in doubling steps from the place, since a trace may have a stamp for every operation.
   u64 before = 1, after = 1;
   while (before < place && ops_[place - before].time_ns == stamp) before *= 2;
   while (after < ops_.size() - place && ops_[place + after].time_ns == stamp) after *= 2;

@@ -1,7 +1,7 @@
 #pragma once
 
-// When the operations of a trace came. A trace has the times of a clock of its own, Twitter's in whole seconds, so that
-// thousands of operations have the same time stamp. Those are spread evenly over the time to the next stamp:
+// The times at which the operations of a trace came. A trace has the times of a clock of its own. Twitter's has whole
+// seconds, so thousands of operations share a time stamp. They are spread evenly over the time to the next stamp:
 //
 //     stamp       0 s                1 s       3 s
 //     operations  a    b    c    d   e    f    g    h
@@ -14,17 +14,17 @@
 
 namespace latchlab {
 
-/// Reads them, one after the other or in any order. For one thread.
+/// The times of the operations of a trace, in any order. For one thread.
 class TraceTimes {
  public:
-  /// `ops`: those of a trace that has times, of two stamps at least; they must outlive this.
+  /// Takes the operations of a trace that has times, with at least two stamps. They must outlive this object.
   explicit TraceTimes(std::span<const TraceOp> ops) : ops_(ops) {}
 
-  /// When the operation at this place of the trace came, ns since the first; never less than those before it. O(1) for
-  /// the places of one stamp, one after the other, O(log operations) for the first of another.
+  /// Returns the time of the operation at `place` in the trace, in ns since the first, never less than those before it.
+  /// O(1) for consecutive places with one stamp, O(log operations) for the first place with another.
   [[nodiscard]] u64 at(u64 place) {
     if (place < begin_ || place >= end_) look_for_stamp(place);
-    __extension__ using Wide = unsigned __int128;  // of a time and a count
+    __extension__ using Wide = unsigned __int128;  // of the product of a time and a count
     return ops_[place].time_ns + static_cast<u64>(Wide{lasts_ns_} * (place - begin_) / (end_ - begin_));
   }
 
@@ -32,8 +32,8 @@ class TraceTimes {
   void look_for_stamp(u64 place);
 
   std::span<const TraceOp> ops_;
-  u64 begin_ = 0, end_ = 0;  // of the operations of the stamp that was looked for last
-  u64 lasts_ns_ = 0;         // to the next stamp
+  u64 begin_ = 0, end_ = 0;  // the operations with the stamp that was looked for last
+  u64 lasts_ns_ = 0;         // time to the next stamp
 };
 
 }  // namespace latchlab

@@ -29,17 +29,18 @@ std::vector<u64> all_of(const std::vector<TraceOp>& ops) {
 }
 
 TEST_CASE(
-    "operations of one stamp are spread over the time to the next, and the last stamp lasts as long as the one before",
+    "operations of one stamp are spread over the time to the next stamp, and the last stamp lasts as long as the "
+    "previous one",
     "[trace]") {
   CHECK(all_of(ops_at({0, 0, 0, 0, kSecond, kSecond, 3 * kSecond, 3 * kSecond})) ==
         std::vector<u64>{0, kSecond / 4, kSecond / 2, kSecond * 3 / 4, kSecond, 2 * kSecond, 3 * kSecond, 4 * kSecond});
   CHECK(all_of(ops_at({0, 7, 9})) == std::vector<u64>{0, 7, 9});
   CHECK(all_of(ops_at({5, 5})) == std::vector<u64>{5, 5});
   CHECK(all_of(ops_at({0, ~u64{0} - 1, ~u64{0} - 1})) ==
-        std::vector<u64>{0, ~u64{0} - 1, ~u64{0} - 1});  // nothing wraps around
+        std::vector<u64>{0, ~u64{0} - 1, ~u64{0} - 1});  // no time wraps around
 }
 
-TEST_CASE("times are the same in whatever order they are asked for", "[trace]") {
+TEST_CASE("times do not depend on the order in which they are asked for", "[trace]") {
   Rng random(test_seed());
   std::vector<u64> stamps;
   for (u64 stamp = 0; stamps.size() < 20'000; stamp += 1 + random.below(5)) {
@@ -60,7 +61,7 @@ TEST_CASE("times are the same in whatever order they are asked for", "[trace]") 
   }
 }
 
-TEST_CASE("the parts of a trace have the times that their operations have in the whole", "[trace]") {
+TEST_CASE("operations of a part have the same times as in the whole trace", "[trace]") {
   const TemporaryFile file("");
   TraceWriter writer;
   for (u64 i = 0; i < 5000; ++i) writer.add(i / 1000 * kSecond, "key" + std::to_string(i % 61), OpKind::kRead, 8);
@@ -70,7 +71,8 @@ TEST_CASE("the parts of a trace have the times that their operations have in the
   const TraceStream stream(trace, 3, keys);
   std::vector<u64> all;
   for (u32 part = 0; part < 3; ++part) {
-    CHECK(stream.times_from(stream.parts()[part])->next() < kSecond / 10);  // each begins with the trace
+    // Every part begins near the beginning of the trace.
+    CHECK(stream.times_from(stream.parts()[part])->next() < kSecond / 10);
     const auto times = stream.times_from(stream.parts()[part]);
     for (u64 n = stream.parts()[part]; n < stream.parts()[part + 1]; ++n) all.push_back(times->next());
   }

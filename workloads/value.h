@@ -1,11 +1,11 @@
 #pragma once
 
-// What a record holds, so that every value that is read can be checked against its key without a table:
+// The value of a record, made so that every value that is read can be checked against its key without a table:
 //
 //     | 32 bits: tag of the key | 32 bits: stamp of the operation that wrote it |
 //
-// A find that returns another key's value, a torn value or freed memory shows a wrong tag (but for one in
-// 2^32). Where an index has room for 32 bits they are 16 and 16, and one such mistake in 2^16 goes unnoticed.
+// A find that returns another key's value, a torn value or freed memory shows a wrong tag, except for one in 2^32. If
+// an index has room for 32 bits only, tag and stamp have 16 bits each, and one such mistake in 2^16 goes unnoticed.
 
 #include <bit>
 #include <string_view>
@@ -15,14 +15,16 @@
 
 namespace latchlab {
 
-/// Of all values where nobody says it: what an index keeps. Larger ones are apart from it (harness/loop/payloads.h).
+/// Bytes of a value by default: those that an index keeps. Larger values are stored beside it
+/// (harness/loop/payloads.h).
 inline constexpr u32 kPlainValueBytes = 8;
 inline constexpr u32 kMostValueBytes = 64 << 10;
 
-/// Of the hash of a key the high bits are its tag. One product, since every operation's value takes one, but of the key
-/// with itself, turned by a number of bits that no usual stride has: with a constant, tags of equally spaced keys would
-/// be too regular to stand for places, and sums of the tags of neighbours would be equal, of which checksums consist.
-/// The key 0 has a tag.
+/// Returns a hash of a key; its high bits are the key's tag.
+///
+/// Every operation with a value needs it, so it is a single product: of the key with itself, rotated by a number of
+/// bits that no usual stride has. A constant factor would make the tags of equally spaced keys too regular to stand for
+/// places. The sums of neighbours' tags would be equal too, and checksums consist of such sums. The key 0 has a tag.
 [[nodiscard]] constexpr u64 tag_hash(u64 key) {
   const u64 x = key ^ 0x9e3779b97f4a7c15u;
   const u64 folded = multiply_fold(x, std::rotl(x, 17) ^ kMixFactor);
@@ -32,7 +34,8 @@ inline constexpr u32 kMostValueBytes = 64 << 10;
 
 [[nodiscard]] constexpr u32 tag_of(const auto& key) { return static_cast<u32>(tag_hash(key) >> 32); }
 
-/// The value that operation number `stamp` (its low bits are kept) writes for `key`. `bits`: of the value, 64 or 32.
+/// Returns the value that operation number `stamp` writes for `key`; only low bits of the stamp are kept. `bits` is the
+/// width of the value, 64 or 32.
 template <class Raw>
 [[nodiscard]] constexpr u64 value_of(const Raw& key, u64 stamp, u32 bits = 64) {
   const u64 stamp_bits = (u64{1} << bits / 2) - 1;

@@ -23,7 +23,7 @@ TEST_CASE("a value belongs to its key and to no other") {
   CHECK(static_cast<u32>(value_of(u64{7}, 0x1'2345'6789)) == 0x2345'6789);
 }
 
-TEST_CASE("a value of 32 bits belongs to its key too, and remembers less") {
+TEST_CASE("a value of 32 bits belongs to its key too, with a shorter tag and stamp") {
   Rng rng(test_seed());
   u64 wrong = 0, confused = 0, wide = 0;
   for (u64 stamp = 0; stamp < 100'000; ++stamp) {
@@ -37,7 +37,7 @@ TEST_CASE("a value of 32 bits belongs to its key too, and remembers less") {
   CHECK(confused < 20);
 }
 
-TEST_CASE("byte-string keys have tags of their own, a prefix another than the whole") {
+TEST_CASE("a byte-string key and its prefix have different tags") {
   const std::string_view key("na\xc3\xafve\0x", 8);
   const u64 value = value_of(key, 5);
   CHECK(tag_matches(key, value));
@@ -46,16 +46,16 @@ TEST_CASE("byte-string keys have tags of their own, a prefix another than the wh
   CHECK_FALSE(tag_matches(std::string_view(), value));
 }
 
-TEST_CASE("numbers of any pattern have tags that differ") {
+TEST_CASE("numbers of any pattern have different tags") {
   for (const u64 stride : {u64{1}, u64{1} << 20, u64{1} << 32, (u64{1} << 32) + 1, ~u64{0}}) {
     std::set<u32> tags;
     for (u64 n = 0; n < 10'000; ++n) tags.insert(tag_of(n * stride));
     INFO("stride " << stride);
-    CHECK(tags.size() >= 9'998);  // two random ones of 32 bits are the same once in a hundred such sets
+    CHECK(tags.size() >= 9'998);  // two of these random tags of 32 bits are equal once in a hundred such sets
   }
 }
 
-TEST_CASE("sums of tags are told apart where sums of keys are the same") {
+TEST_CASE("sums of tags differ where sums of keys are equal") {
   for (const u64 stride : {u64{1}, u64{1} << 20, u64{1} << 32, (u64{1} << 32) + 1}) {
     u64 same = 0;
     for (u64 n = 0; n < 10'000; ++n) {
@@ -67,7 +67,7 @@ TEST_CASE("sums of tags are told apart where sums of keys are the same") {
   }
 }
 
-TEST_CASE("tags of equally spaced keys lie as evenly as random ones, no less and no more") {
+TEST_CASE("tags of equally spaced keys are distributed like random numbers") {
   constexpr u64 kPlaces = 60'000;
   const double expected = kPlaces * (1 - std::exp(-1.)),
                deviation = std::sqrt(kPlaces * (std::exp(-1.) - 2 * std::exp(-2.)));

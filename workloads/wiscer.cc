@@ -22,8 +22,8 @@ namespace {
 
 using Line = TextFile::Line;
 
-constexpr double kSlack = 1e-9;            // of the sum of proportions
-constexpr double kLeastProportion = 1e-6;  // a mix's smallest share
+constexpr double kSlack = 1e-9;            // tolerance for the sum of proportions
+constexpr double kLeastProportion = 1e-6;  // the smallest share of a mix
 
 double number_of(const Line& line, std::string_view value, double least, double most) {
   const std::optional<double> number = parse_double(value);
@@ -43,7 +43,7 @@ u64 count_of(const Line& line, std::string_view value, u64 least) {
   return *count;
 }
 
-/// Whether it is the second of two words.
+/// Returns true if the value is the second of two words, false if it is the first.
 bool is_second(const Line& line, std::string_view value, std::string_view first, std::string_view second) {
   if (value != first && value != second) throw line.error(fmt::format("needs {} or {}", first, second));
   return value == second;
@@ -98,7 +98,7 @@ constexpr Key kKeys[] = {
     {"outputFile", [](WiscerFile& f, const Line& line, std::string_view value) { f.output = path_of(line, value); }},
 };
 
-/// The shipped one of this name, whatever files are in the folder, or the file.
+/// Opens the shipped file of this name, even if the folder has one too, or else the file at `path`.
 TextFile opened(const std::string& path) {
   constexpr std::string_view kWhat = "Wiscer";
   std::vector<std::string> names;
@@ -109,8 +109,8 @@ TextFile opened(const std::string& path) {
   std::error_code none;
   if (path.find('/') != std::string::npos || std::filesystem::exists(path, none)) return TextFile(kWhat, path);
   throw file_error(kWhat, path,
-                   fmt::format("there is none, nor is one with this name shipped: {}{}", fmt::join(names, ", "),
-                               suggestion(path, names)));
+                   fmt::format("there is no such file, and no shipped one with this name; shipped are {}{}",
+                               fmt::join(names, ", "), suggestion(path, names)));
 }
 
 }  // namespace
@@ -125,7 +125,7 @@ WiscerFile WiscerFile::read(const std::string& path) {
     std::string key(line.text.substr(0, equals));
     if (key == "keyorder") key = "keyOrder";
     if (const auto [before, is_new] = seen.emplace(key, line.number); !is_new) {
-      throw line.error(fmt::format("says {} again, after line {}", key, before->second));
+      throw line.error(fmt::format("repeats {} of line {}", key, before->second));
     }
     const auto known = std::ranges::find(kKeys, key, &Key::name);
     if (known == std::end(kKeys)) {
@@ -136,7 +136,7 @@ WiscerFile WiscerFile::read(const std::string& path) {
     }
     known->read(out, line, line.text.substr(equals + 1));
   });
-  if (seen.empty()) throw file.error("says nothing; it needs lines such as initialSize=1000000");
+  if (seen.empty()) throw file.error("has no line; it needs lines such as initialSize=1000000");
   if (out.operations == 0) throw file.error("needs operationCount, the number of requests, above 0");
   const double sum = out.fetch + out.insert + out.erase;
   if (std::abs(sum - 1) > kSlack) {
@@ -151,7 +151,7 @@ WiscerFile WiscerFile::read(const std::string& path) {
 WiscerEngine WiscerFile::engine_in_effect() const { return engine.value_or(kEngines[0]); }
 
 Mix WiscerFile::mix(double negative) const {
-  const double sum = fetch + insert + erase;  // 1, or as near as read() lets it be: a mix is more exact
+  const double sum = fetch + insert + erase;  // 1, or as close as read() accepts; a mix must be more exact
   Spec spec{.name = "mix", .arg = {}, .options = {}};
   for (const auto& [name, share] : {std::pair{"read", fetch}, std::pair{"insert", insert}, std::pair{"erase", erase}}) {
     if (share > 0) spec.options.emplace_back(name, fmt::format("{}", share / sum * 100));

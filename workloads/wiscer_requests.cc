@@ -14,8 +14,8 @@ namespace latchlab {
 
 namespace {
 
-constexpr double kHot = 0.9;  // of the popularity: what inserts and deletes move keys about in
-constexpr int kTryBits = 48;  // positions of requests have fewer bits; above them is the number of the try
+constexpr double kHot = 0.9;  // share of the popularity within which inserts and deletes move keys
+constexpr int kTryBits = 48;  // positions of requests have fewer bits; the number of the try is above them
 
 }  // namespace
 
@@ -35,7 +35,7 @@ WiscerRequests::WiscerRequests(const WiscerFile& file, u64 seed, const KeySet& k
   fit_ranks();
 }
 
-/// Kinds in the order of the deal, one after the other, since each may change the list.
+/// Makes the next block. The kinds come in the order of the deal, one after the other, since each may change the list.
 void WiscerRequests::make_next(std::span<Op, Mix::kBlock> ops) {
   const u64 number = block_++;
   const u64 first = number * Mix::kBlock;
@@ -63,7 +63,7 @@ void WiscerRequests::make_next(std::span<Op, Mix::kBlock> ops) {
   }
 }
 
-/// The list only changes in shifts, between which ranks are drawn in batches.
+/// Makes a block of fetches only. The list changes only in shifts, between which ranks are drawn in batches.
 void WiscerRequests::make_fetches(u64 first, std::span<Op> ops) {
   if (order_.empty()) {
     for (Op& op : ops) op = Op{}, keys_.put_absent(op, first++);
@@ -78,7 +78,8 @@ void WiscerRequests::make_fetches(u64 first, std::span<Op> ops) {
   }
 }
 
-/// From more ranks than there are; those that there are not are drawn again, which leaves the others their proportions.
+/// Returns the rank of a fetch. It draws from more ranks than exist and repeats the draw for others, which keeps the
+/// proportions.
 u64 WiscerRequests::fetched_rank(u64 i) const {
   for (u64 attempt = 0;; ++attempt) {
     const u64 rank = (*ranks_)(fetches_, i + (attempt << kTryBits));
@@ -88,7 +89,7 @@ u64 WiscerRequests::fetched_rank(u64 i) const {
 
 bool WiscerRequests::is_hot(u64 rank, double share) const { return sums_[rank] < share * sums_[order_.size() - 1]; }
 
-/// A uniform one in [from, n).
+/// Returns a uniform random rank in [from, n).
 u64 WiscerRequests::any_rank(u64 from) { return from + bounded(changes_(taken_++), order_.size() - from); }
 
 void WiscerRequests::insert(Op& op) {
@@ -130,7 +131,7 @@ void WiscerRequests::fit_ranks() {
     const double before = sums_.empty() ? 0 : sums_.back();
     sums_.push_back(before + std::pow(static_cast<double>(sums_.size() + 1), -file_.zipf));
   }
-  // Where nothing is inserted or deleted the ranks are those that there are, so that batches need no second look.
+  // Without inserts and deletes the ranks are exact, so that batches need no check.
   const bool changes = mix_.has(OpKind::kInsert) || mix_.has(OpKind::kErase);
   if (ranks_ && n <= ranks_->size() && (n == ranks_->size() || (changes && n >= ranks_->size() / 2))) return;
   ranks_.emplace(changes ? n + n / 4 : n, std::make_shared<ZipfLaw>(file_.zipf));

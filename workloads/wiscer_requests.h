@@ -1,20 +1,23 @@
 #pragma once
 
-// The requests of a Wiscer file (wiscer.h), block after block. Which key has which popularity is a list that inserts,
-// deletes and shifts change as Wiscer does, so request i depends on those before it, and on nothing else but the seed.
+// The requests of a Wiscer file (wiscer.h), block after block. A list assigns popularity ranks to keys. Inserts,
+// deletes and shifts change it as they do in Wiscer. So request i depends on those before it, and otherwise only on the
+// seed.
 //
 //     rank        0    1    2   ...         n-1         popularity of rank r: (r+1)^-zipf in the sum of all n
 //     order    [ key  key  key ...          key ]
 //
-//   fetch    the key at a rank drawn from the popularity
-//   insert   a new key takes a uniform random rank p; while the ranks up to p have less than .9 of the popularity, what
-//            it pushed out takes a random rank behind p; the last one pushed out goes to the end
-//   delete   from a uniform random rank, while the ranks up to it have less than .9, the key there changes places with
-//            one at a random rank behind it; it is the last such that goes, and the last of the list takes its rank
-//   shift    for p = 0, 1, ... until the ranks up to p have the share that shifts: what is at p changes places with
-//            what is at a random rank behind it
+//   fetch    takes the key at a rank drawn from the popularity
+//   insert   draws a uniform random rank p. While the ranks up to p have less than .9 of the popularity, the new key
+//            takes rank p, and the displaced key continues in its place with a random rank behind p. The last key
+//            without a rank goes to the end
+//   delete   begins at a uniform random rank p. While the ranks up to p have less than .9 of the popularity, the key at
+//            p changes places with the key at a random rank behind it, which becomes p. The key at the last p is
+//            deleted, and the last key of the list takes its rank
+//   shift    for p = 0, 1, ... until the ranks up to p have the share that shifts: the key at p changes places with the
+//            key at a random rank behind it
 //
-// A fetch or a delete of an empty list asks for a key that was never inserted.
+// A fetch or a delete on an empty list asks for a key that was never inserted.
 
 #include <optional>
 #include <span>
@@ -32,10 +35,11 @@ namespace latchlab {
 
 class WiscerRequests {
  public:
-  /// `keys` must outlive this and have file.initial_size and what is inserted.
+  /// Makes the requests. `keys` must outlive this object, and must have file.initial_size keys and those that are
+  /// inserted.
   WiscerRequests(const WiscerFile& file, u64 seed, const KeySet& keys);
 
-  /// The number of the block that comes next, from 0.
+  /// Returns the number of the next block, from 0.
   [[nodiscard]] u64 next() const { return block_; }
   void make_next(std::span<Op, Mix::kBlock> ops);
 
@@ -57,11 +61,11 @@ class WiscerRequests {
   const Mix mix_;
   const Draws fetches_, changes_, schedules_;
   u64 block_ = 0;
-  u64 inserted_;                // keys so far: the number of the next one
+  u64 inserted_;                // number of keys so far, which is the number of the next one
   std::vector<u64> order_;      // record numbers by rank
-  u64 taken_ = 0;               // random words that changes of the list have taken
-  std::vector<double> sums_;    // of the weights of ranks 0 to r
-  std::optional<Ranks> ranks_;  // over ranks_->size() >= order_.size() ranks, so that it rarely must be made again
+  u64 taken_ = 0;               // random words that changes of the list have used
+  std::vector<double> sums_;    // the sum of the weights of ranks 0 to r
+  std::optional<Ranks> ranks_;  // covers at least order_.size() ranks, so that it is rarely remade
 };
 
 }  // namespace latchlab

@@ -1,12 +1,12 @@
 #pragma once
 
-// The requests of a Wiscer file for all threads. They can only be made one after the other (wiscer_requests.h), so
-// whoever needs a block makes those before it too, under a lock, and leaves them to whom they are dealt. Requests are a
-// function of (seed, i) all the same, and the same for any number of threads.
+// The requests of a Wiscer file, shared by all threads. They can only be made in order (wiscer_requests.h). So a thread
+// that needs a block also makes those before it, under a lock, and leaves them to the threads that have claimed them. A
+// request is still a function of (seed, i), the same for any number of threads.
 //
-// A block is kept until all of it was given away: however late a thread comes for its own, it is there. Only a block
-// that somebody asks for a second time, or that kMostKept others have outlived, is made again, from the beginning,
-// beside what goes on.
+// A block is kept until all of it has been handed out, so a slow thread finds its block. Only two kinds of blocks are
+// made again, from the beginning: a block that is asked for a second time, and one that kMostKept others have outlived.
+// Other threads' blocks are not affected.
 
 #include <array>
 #include <map>
@@ -24,25 +24,26 @@ namespace latchlab {
 
 class WiscerStream final : public Stream {
  public:
-  /// Blocks, 128 MB of them: more than 1024 threads (kMostThreads) are dealt at once, 32 each.
+  /// Number of blocks kept, 128 MB of them: more than 1024 threads (kMostThreads) claim at once, 32 each.
   static constexpr std::size_t kMostKept = 40'000;
 
-  /// `keys` must outlive the stream and have file.initial_size and what is inserted. `most_kept`: for tests.
+  /// Makes the stream. `keys` must outlive it, and must have file.initial_size keys and those that are inserted.
+  /// `most_kept` is for tests.
   WiscerStream(const WiscerFile& file, u64 seed, const KeySet& keys, std::size_t most_kept = kMostKept);
 
   [[nodiscard]] u64 size() const override { return kEndless; }
   void fill(u64 first, std::span<Op> ops, std::vector<Op>& gets) const override;
-  /// What was inserted may be fetched by the next request, which another thread may have.
+  /// Returns true if there are inserts: the next request, on another thread, may fetch an inserted key.
   [[nodiscard]] bool addresses_new() const override { return front_.mix().has(OpKind::kInsert); }
 
-  /// How often a block had to be made again.
+  /// Returns how often a block had to be made again.
   [[nodiscard]] u64 made_again() const;
 
  private:
   using Block = std::array<Op, Mix::kBlock>;
   struct Kept {
     Block ops;
-    std::size_t left = Mix::kBlock;  // of them to be given away
+    std::size_t left = Mix::kBlock;  // operations of the block that are still to be handed out
   };
 
   void give(u64 number, std::size_t from, std::span<Op> ops) const;
@@ -52,12 +53,12 @@ class WiscerStream final : public Stream {
   const u64 seed_;
   const std::size_t most_kept_;
 
-  // Moved on by fill, which is const to its callers: what it gives never depends on who asked before.
+  // Advanced by fill, which is const for its callers: its results never depend on earlier calls.
   mutable std::mutex mutex_;
   mutable WiscerRequests front_;
   mutable std::map<u64, Kept> kept_;
-  mutable std::optional<WiscerRequests> behind_;  // for what is made again
-  mutable Block again_{};                         // the last that it made
+  mutable std::optional<WiscerRequests> behind_;  // makes blocks again
+  mutable Block again_{};                         // the last block that behind_ made
   mutable u64 made_again_ = 0;
 };
 

@@ -22,7 +22,7 @@ std::vector<Op> ops_of(const WiscerFile& file, u64 first, u64 count, u64 seed = 
   return ops;
 }
 
-/// Keys by how often each was fetched, the commonest first.
+/// Returns the keys by their number of fetches, the most frequent first.
 std::vector<u64> by_popularity(std::span<const Op> ops) {
   std::map<u64, u64> counts;
   for (const Op& op : ops) counts[op.key] += op.kind == OpKind::kRead;
@@ -45,7 +45,7 @@ const WiscerFile kChanging{.zipf = 1,
                            .sequential = true,
                            .sorted = false};
 
-TEST_CASE("a Wiscer stream is the same however many threads ask, and in whatever order", "[wiscer]") {
+TEST_CASE("a Wiscer stream is the same for any number of threads, in any order", "[wiscer]") {
   constexpr u64 kOps = 40'000;
   const KeySet keys(Spec::parse("dense"), 1);
   const u64 expected = fingerprint(0, ops_of(kChanging, 0, kOps));
@@ -70,7 +70,7 @@ TEST_CASE("a Wiscer stream is the same however many threads ask, and in whatever
   CHECK(fingerprint(0, ops_of(kChanging, 0, kOps, 2)) != expected);
 }
 
-TEST_CASE("requests that are asked for again, or when they are no longer kept, are made again", "[wiscer]") {
+TEST_CASE("requests that are asked for again, or are no longer kept, are made again", "[wiscer]") {
   constexpr u64 kOps = 40'000;
   const KeySet keys(Spec::parse("dense"), 1);
   const u64 expected = fingerprint(0, ops_of(kChanging, 0, kOps));
@@ -87,14 +87,14 @@ TEST_CASE("requests that are asked for again, or when they are no longer kept, a
       CHECK(sum == expected);
       CHECK((stream.made_again() == 0) == (most_kept == WiscerStream::kMostKept && !once_more));
     }
-    // What goes on was not disturbed by it.
+    // The requests at the front are not affected.
     std::vector<Op> more(1000);
     stream.fill(kOps, more, no_gets);
     CHECK(more == ops_of(kChanging, kOps, more.size()));
   }
 }
 
-TEST_CASE("a thread that comes very late finds what it was dealt as the others have left it", "[wiscer]") {
+TEST_CASE("a very slow thread still finds the requests that it has claimed", "[wiscer]") {
   const KeySet keys(Spec::parse("dense"), 1);
   const WiscerFile file{.zipf = 0,
                         .initial_size = 100,
@@ -114,7 +114,7 @@ TEST_CASE("a thread that comes very late finds what it was dealt as the others h
   CHECK(ops == ops_of(file, 0, ops.size()));
 }
 
-TEST_CASE("fetched and deleted keys are those that are there, and deletes delete each once", "[wiscer]") {
+TEST_CASE("fetched and deleted keys are present, and each is deleted once", "[wiscer]") {
   std::set<u64> there;
   for (u64 key = 0; key < kChanging.initial_size; ++key) there.insert(key);
   u64 kinds[kOpKinds] = {};
@@ -128,16 +128,16 @@ TEST_CASE("fetched and deleted keys are those that are there, and deletes delete
     }
     if (op.kind == OpKind::kErase) there.erase(op.key);
   }
-  // To the operation in 100,000 / 256 blocks, since shares are met exactly at their ends.
+  // Exact only at the ends of 100,000 / 256 blocks, where shares are met.
   CHECK(kinds[static_cast<std::size_t>(OpKind::kInsert)] == Approx(12'000).margin(64));
   CHECK(kinds[static_cast<std::size_t>(OpKind::kErase)] == Approx(8'000).margin(64));
 }
 
-TEST_CASE("fetches follow Zipf's law over what is there", "[wiscer]") {
+TEST_CASE("fetches follow Zipf's law over the present keys", "[wiscer]") {
   WiscerFile file;
   file.initial_size = 1000;
-  constexpr u64 kOps = 1600 * 256;  // whole blocks, at whose ends shares are met
-  // Some fetches in a million are replaced by inserts: ranks are then drawn one by one, and some again.
+  constexpr u64 kOps = 1600 * 256;  // whole blocks, since shares are met at their ends
+  // With inserts instead of some fetches in a million, ranks are drawn one by one, and some are drawn again.
   for (const double inserts : {0.0, 2e-5}) {
     file.insert = inserts;
     file.fetch = 1 - inserts;
@@ -171,8 +171,8 @@ TEST_CASE("a shift moves the hottest keys away and nothing else", "[wiscer]") {
   const std::vector<Op> ops = ops_of(file, 0, 400'000);
   const std::vector<u64> before = by_popularity(std::span(ops).first(200'000));
   const std::vector<u64> after = by_popularity(std::span(ops).subspan(200'000));
-  // Sorted: the last key is the hottest. Up to it the first two ranks have .39 and .52 of
-  // the popularity, and change; up to the third it is .60.
+  // The order is sorted, so the last key is the hottest. The first two ranks have .39 and .52 of the popularity
+  // together, and change; up to the third it is .60.
   CHECK(std::vector<u64>(before.begin(), before.begin() + 4) == std::vector<u64>{9999, 9998, 9997, 9996});
   CHECK(after[0] != 9999);
   CHECK(after[1] != 9998);
@@ -180,9 +180,9 @@ TEST_CASE("a shift moves the hottest keys away and nothing else", "[wiscer]") {
   CHECK(after[3] == 9996);
 }
 
-TEST_CASE("what is inserted takes a random rank, and hot keys stay hot", "[wiscer]") {
-  // Ranks up to .9 of the popularity are entered by uniform ranks: of 1000 new keys among 10,000 about 1000 *
-  // 413/10,500.
+TEST_CASE("inserted keys take random ranks, and hot keys stay hot", "[wiscer]") {
+  // Inserts enter at uniform ranks, those up to .9 of the popularity. Of 1000 new keys among 10,000 these are about
+  // 1000 * 413/10,500.
   const WiscerFile file{.zipf = 1.3,
                         .initial_size = 10'000,
                         .operations = 1,
@@ -207,7 +207,7 @@ TEST_CASE("what is inserted takes a random rank, and hot keys stay hot", "[wisce
   CHECK(fetches_of_hottest > fetches / 8);  // its weight is .26
 }
 
-TEST_CASE("small and empty workloads run", "[wiscer]") {
+TEST_CASE("small and empty Wiscer workloads run", "[wiscer]") {
   for (const u64 size : {u64{0}, u64{1}, u64{2}}) {
     for (const double inserts : {0.0, 0.5, 1.0}) {
       WiscerFile file{.zipf = 1,

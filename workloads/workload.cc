@@ -28,7 +28,7 @@ std::shared_ptr<const Trace> trace_of(const Spec& spec) {
 std::vector<WorkloadPhase> phases_of(const Spec& spec) {
   if (spec.name != "phases") return {};
   if (!spec.arg)
-    throw InputError("workload phases: needs a file, as in phases:./shift.txt: a line NAME OPERATIONS WORKLOAD each");
+    throw InputError("workload phases: needs a file, as in phases:./shift.txt, with lines NAME OPERATIONS WORKLOAD");
   return read_phases(*spec.arg);
 }
 
@@ -45,7 +45,7 @@ Mix Workload::mix_of(const Spec& spec, double negative) const {
   return Mix(spec, negative);
 }
 
-/// What occurs in any of them, by their operations.
+/// Returns the kinds of all phases, weighted by their operations.
 Mix Workload::mix_of_phases() const {
   std::array<u64, kOpKinds> counts{};
   for (const WorkloadPhase& phase : phases_) {
@@ -54,7 +54,7 @@ Mix Workload::mix_of_phases() const {
       if (share > 0) counts[kind] += std::max<u64>(1, static_cast<u64>(share * static_cast<double>(phase.operations)));
     }
   }
-  return Mix::of(counts);  // its multi-gets have the usual number of keys; the stream knows each phase's
+  return Mix::of(counts);  // with the default number of keys a multi-get; the stream uses each phase's own
 }
 
 u64 Workload::least_records(u64 records, u64 capacity) const {
