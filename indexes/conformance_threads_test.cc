@@ -34,8 +34,8 @@ RaceMix<std::string> mix_of(std::string name, std::vector<std::string> keys, std
   return mix;
 }
 
-/// Returns mixes of a few keys of each pattern, so that threads meet in every shape of a node, and one of a quarter of
-/// all keys, so that tables grow.
+/// Returns mixes of a few keys of each pattern, so that threads meet in every shape of a node. The last mix has a
+/// quarter of all keys, so that tables grow.
 std::vector<RaceMix<std::string>> mixes_of(KeyKind kind) {
   std::vector<RaceMix<std::string>> mixes;
   std::vector<std::string> many;

@@ -1,6 +1,6 @@
 #pragma once
 
-// How popularity changes while a workload runs, as `--churn` says. Everything is a function of an operation's number:
+// The change of popularity while a workload runs, as `--churn` says. Everything is a function of an operation's number:
 //
 //   none
 //   drift:EVERY                                after every EVERY operations each popularity rank moves on to the record

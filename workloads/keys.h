@@ -4,8 +4,7 @@
 //
 //   dense       record n has the key n; with in_order=1 records are loaded in this order instead of a random one
 //   stride:N    record n has the key n * N modulo 2^64. Such keys break weak hash functions (4096, 2^20, 2^32, 2^32 +
-//   1,
-//               2^64 - 1). There are records for half of the different keys
+//               1, 2^64 - 1). There are records for half of the different keys
 //   u64         record n has a key scattered over all 64 bits: stafford64, a bijection, of n plus an offset from the
 //               seed. So keys are distinct without being remembered
 //   u32         the same over 32 bits, with mix32: 2^31 records
@@ -25,8 +24,7 @@
 //   dense       n + 2^63 (a tree sees at its root that such keys are absent: misses of sparse keys cost more)
 //   stride:N    the other half of the multiples
 //   u64         stafford64 of n + 2^63 plus the offset: as scattered as the others, and distinct from them since it is
-//   a
-//               bijection; u32: mix32 of n + 2^31 plus the offset; u16: mix16 of n + 2^15 plus the offset
+//               a bijection; u32: mix32 of n + 2^31 plus the offset; u16: mix16 of n + 2^15 plus the offset
 //   affine      the keys of n + 2^63; clustered: the runs of n + 2^63
 //   sosd        the next number that is not in the file
 //   file        line n followed by a suffix with which no line of the file ends: a miss that shares the whole path of a

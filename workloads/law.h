@@ -59,8 +59,8 @@ class ExponentialLaw final : public Law {
   double rate_;
 };
 
-/// The self-similar law: a share h of the ranks, 0 < h < 1/2, has 1 - h of the weight, and the same holds within that
-/// share (Gray et al., SIGMOD 1994). The first k of n ranks have (k/n)^theta of the weight, theta = log(1 - h) /
+/// The self-similar law (Gray et al., SIGMOD 1994). A share h of the ranks, 0 < h < 1/2, has 1 - h of the weight, and
+/// the same holds within that share. The first k of n ranks have (k/n)^theta of the weight, theta = log(1 - h) /
 /// log(h).
 class SelfSimilarLaw final : public Law {
  public:

@@ -18,23 +18,21 @@
 //   absent read    the absent key with the number of such a record
 //
 // Under a distribution by age (latest) slot 0 is the newest record that was inserted at least kLatestLag operations
-// ago, slot 1 the one before it, and so on. So a read mostly addresses an inserted record, although other threads hold
-// the operations just before it. Reads that come too early are misses, and so are reads of the oldest records where
-// records are erased.
+// ago. Slot 1 is the one before it, and so on. So a read mostly addresses an inserted record, although other threads
+// hold the operations just before it. Reads that come too early are misses, and so are reads of the oldest records
+// where records are erased.
 //
 // So a mix with as many inserts as erases stays at R records for ever. Inserts insert, erases erase and reads hit, with
 // three exceptions, which the tally counts and the checks expect:
 //   1. Operations overtake each other, between threads and within a block of 256. So those at the edges of the window
-//   may
-//      come early or late: share / R of the 256 and of the operations in progress. The harness keeps the latter below R
-//      / 16 while threads keep their processors (harness/trial/dealer.h). An erase that comes before the insert of its
-//      record leaves it behind, and so does an erase before an upsert. Such a record does not stay for ever, since
-//      numbers wrap around in such a mix: n means record n mod 2^k, 2^k >= 2 R. So the next erase of its number removes
-//      it.
+//      may come early or late: share / R of the 256 and of the operations in progress. The harness keeps the latter
+//      below R / 16 while threads keep their processors (harness/trial/dealer.h). An erase that comes before the insert
+//      of its record leaves it behind, and so does an erase before an upsert. Such a record does not stay for ever,
+//      since numbers wrap around in such a mix: n means record n mod 2^k, 2^k >= 2 R. So the next erase of its number
+//      removes it.
 //   2. A mix that erases more than it inserts runs dry: the addressed records are gone, and then erases fail as well.
 //   3. Finite keys (lines of a file, u32, even strides) wrap around: when all C are used, number n means record n mod
-//   C.
-//      Inserts insert as long as R + I - E <= C, so load fewer records than there are keys.
+//      C. Inserts insert as long as R + I - E <= C, so load fewer records than there are keys.
 //
 // The kinds of a block of 256 operations are a permutation of the exact counts that Mix::before gives (mix.h).
 //

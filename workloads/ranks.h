@@ -11,14 +11,12 @@
 //
 //   1. One random word picks the stratum by Walker's alias method: exact, one comparison.
 //   2. A second word picks a rank uniformly in [a, b), and its low half decides whether the rank stays. Rank k is kept
-//   with
-//      the probability of its weight relative to that of rank a. All ranks of a stratum are similar. So the smallest of
-//      these probabilities, one number a stratum, keeps 98 % of the tries at Zipf 1; only beyond it the weight is
-//      computed. A rejected try draws again in its stratum, which has its exact mass already.
+//      with the probability of its weight relative to that of rank a. All ranks of a stratum are similar. So the
+//      smallest of these probabilities, one number a stratum, keeps 98 % of the tries at Zipf 1; only beyond it the
+//      weight is computed. A rejected try draws again in its stratum, which has its exact mass already.
 //   3. The second word is the first one times the golden ratio. The words that select a stratum form sixteen intervals
-//   of
-//      equally spaced words. Multiples of the words of any such interval are spread evenly, to one part in their
-//      number, of 2^46 and more.
+//      of equally spaced words. Multiples of the words of any such interval are spread evenly, to one part in their
+//      number, which is at least 2^46.
 //
 // Both approximations of textbooks are avoided. Gray et al. (YCSB, PiBench) draw rank 3 wrong by a fifth and cannot
 // draw Zipf 1. A table of the cumulative distribution costs a search with cache misses. Rejection-inversion (Hoermann

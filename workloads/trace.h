@@ -39,9 +39,9 @@ static_assert(sizeof(TraceOp) == 16, "a part of the file format");
 /// A trace file, mapped as long as this object lives.
 class Trace {
  public:
-  /// Maps the file and checks all of it: O(bytes). Throws InputError with the file and the place for a file that is
-  /// missing, of another kind or version, shorter or longer than it says, or damaged. Also throws for keys that are too
-  /// long or occur twice.
+  /// Maps the file and checks all of it: O(bytes). Throws InputError with the file and the place for
+  ///   - a file that is missing or damaged, of another kind or version, or of another length than it says,
+  ///   - a key that is too long or occurs twice.
   explicit Trace(const std::string& path);
   /// Returns the trace at `path`. Maps each file only once, unless it has changed meanwhile. Any thread.
   [[nodiscard]] static std::shared_ptr<const Trace> at(const std::string& path);
@@ -115,8 +115,8 @@ class TraceWriter {
   void load(std::string_view key) { (void)number_of(key, true); }
 
   /// Adds an operation. `time_ns` must not be less than that of the operation before. Throws InputError for a key that
-  /// is empty or longer than KeySet::kLongestKey, for more than 2^32 - 1 keys, for a time that goes back, and for too
-  /// little memory.
+  /// is empty or longer than KeySet::kLongestKey, and for more than 2^32 - 1 keys. Also throws for a time that goes
+  /// back, and when memory does not suffice.
   void add(u64 time_ns, std::string_view key, OpKind kind, u64 value_bytes);
 
   [[nodiscard]] u64 operations() const { return ops_.size(); }

@@ -11,8 +11,7 @@
 //     keyPattern=random            or sequential
 //     keyOrder=random              or sorted: the key inserted last is the most popular
 //     storageEngine=VIPHashing     or ChainedHashing: the index, unless --index says another. none: requests are
-//     written
-//                                  to a file, as a trace of ours (trace.h), and no index runs
+//                                  written to a file, as a trace of ours (trace.h), and no index runs
 //     outputFile=output.txt        that file; results go where --out says
 //
 // Wiscer's own reader ignores what it does not know, also keyOrder (it reads keyorder). It crashes on files that are

@@ -4,8 +4,7 @@
 // Leis, Kemper, Neumann (ICDE 2013) describe the tree; Leis, Scheibner, Kemper, Neumann (DaMoN 2016) describe its
 // optimistic readers. We differ in three points:
 //   1. A node's path is absolute and fixed (path.h). So splitting or merging paths replaces one pointer and never
-//   changes
-//      a node that others read.
+//      changes a node that others read.
 //   2. A leaf holds up to four pairs (leaf.h).
 //   3. A node at the last byte of a fixed-size key holds values and no leaves (node.h).
 //

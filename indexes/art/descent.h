@@ -10,7 +10,7 @@
 
 namespace latchlab::art {
 
-/// How the descent of a key ends.
+/// The end of a key's descent.
 ///   kNone         the node has no slot for the key's byte
 ///   kFreeSlot     the slot, in a Node256 at the top of the tree, is empty
 ///   kValue        the slot holds a value

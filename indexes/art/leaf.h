@@ -10,7 +10,7 @@
 //
 // Several pairs a leaf save the nodes that would separate them: at 16 M random keys a third of the slots of the lowest
 // level hold two or more. The first leaf has room for a second pair. Compared with leaves of 16 bytes, this costs six
-// bytes a key and gains 7 % more inserts a second, since a quarter of them then copy nothing.
+// bytes a key. It gains 7 % more inserts a second, since a quarter of them then copy nothing.
 #include <bit>
 #include <cstring>
 #include <new>

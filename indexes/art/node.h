@@ -9,8 +9,8 @@
 //
 // A slot holds the word of a Child. In a node at the last byte of fixed-size keys, the path and the byte spell the
 // whole key. So a slot there holds the value itself, without a leaf (8.3 bytes a dense key). Any 64-bit value is legal,
-// so each kind tells apart from the slots which of them are used. An empty slot of a Node256 is 0. So a find in a
-// Node256 of values reads the present bits only if the slot is 0.
+// so presence is recorded outside the slots. An empty slot of a Node256 is 0. So a find in a Node256 of values reads
+// the present bits only if the slot is 0.
 //
 // Readers without a latch (rowex) rely on four rules:
 //   1. A slot serves one byte in the life of its node: adding appends, and erasing frees no slot.
@@ -456,9 +456,9 @@ class alignas(kLineBytes) Node256 : public Node<Layout, Key> {
   }
 
  private:
-  /// Returns the slot of a byte, or null, from a slot and a present bit that are of one moment, at which no writer was
-  /// changing the node. For a byte with slot 0 and its present bit set, read perhaps at two moments. The caller must
-  /// not hold the node's latch.
+  /// Returns the slot of a byte, or null, when its slot was read as 0 and its present bit as set, perhaps at two
+  /// moments. Reads both again at one moment, at which no writer was changing the node. The caller must not hold the
+  /// node's latch.
   [[gnu::noinline, gnu::cold]] const typename Node<Layout, Key>::Cell64* proved(u8 byte, u64& word) const {
     for (;;) {  // one turn for each writer that interferes
       const u64 version = this->latch.version();

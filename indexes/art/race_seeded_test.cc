@@ -157,7 +157,7 @@ struct LatchFreeReaders {
       reach(byte, second ? Stage::kSecond : Stage::kFirst);
     }
     void reach(u8 byte, Stage now) {
-      expect(byte != kNever || now == Stage::kNotYet, "a reader found a byte that nobody added");
+      expect(byte != kNever || now == Stage::kNotYet, "a reader found a byte that was never added");
       expect(now != Stage::kGone || byte == kGoes || byte == kGoesToo, "a reader missed what stays");
       expect(now >= stage[byte], "a reader was led back to what was before");
       stage[byte] = now;

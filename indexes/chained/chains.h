@@ -1,5 +1,5 @@
 #pragma once
-// A hash table of chains with a node for every key, so that the count of nodes visited per fetch means the same as in
+// A hash table of chains with a node for every key. So the count of nodes visited per fetch means the same as in
 // Wiscer. The table grows by doubling (indexes/growing/table.h) at 1.5 keys a bucket, which leaves between .75 and 1.5.
 // It does not shrink. The derived class decides about the order of a chain: `chained` keeps insertion order, `vip`
 // learns an order.

@@ -7,7 +7,7 @@
 //
 // Invariant: exactly one bucket is responsible for each hash. A thread sees in a bucket's word whether this is the
 // bucket for its hash. Three things follow:
-//   1. The bucket at which to look first is a hint that nobody has to prove (Table::guess).
+//   1. The bucket at which to look first is a hint that needs no proof (Table::guess).
 //   2. Splits may happen in any order.
 //   3. A lookup validates the bucket and nothing else.
 // This is linear hashing (Litwin, VLDB 1980) without its order of splits.

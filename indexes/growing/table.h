@@ -193,11 +193,9 @@ class Table {
   /// Performs one step of the task. A table's rules are:
   ///     crowded(keys, bits)            returns true if 2^bits buckets are too few for the keys
   ///     hopeless(keys, bits)           optional; returns true if the keys are so few that more buckets do not help a
-  ///     key
-  ///                                    without room
+  ///                                    key without room
   ///     split(old, born, word, b)      splits an upgraded bucket with this word into itself and a new one, and stores
-  ///     the
-  ///                                    words of both
+  ///                                    the words of both
   ///     settle_in(tx, b, bits)         optional; a body that finishes bucket b after a doubling. Returns false if the
   ///                                    bucket no longer has these bits: then the results of its split are not settled
   template <class Tx, class Rules>
@@ -243,8 +241,8 @@ class Table {
   static constexpr u32 kMostHops = 2 * Buckets::kMostBits;
 
   /// The size of the table. Of mask + 1 buckets the first `claimed` are split, or claimed for a split. These two are a
-  /// hint about where to look first, which nobody has to prove. All buckets with settled_bits bits are settled; this is
-  /// no hint, see settled(). The fields are stored under the latch of meter_.
+  /// hint about where to look first, which needs no proof. All buckets with settled_bits bits are settled; this is no
+  /// hint, see settled(). The fields are stored under the latch of meter_.
   struct Shape {
     typename Layout::template Cell<u64> mask{(u64{1} << kFirstBits) - 1};
     typename Layout::template Cell<u64> claimed;

@@ -20,7 +20,7 @@ template <u32 kBits>
 using WordOf = std::conditional_t<kBits == 16, u16, std::conditional_t<kBits == 32, u32, u64>>;
 
 /// The type of hashes and bucket numbers. It is wider than keys of 16 bits. With seeds of 16 bits, keys k and k ^ seed
-/// ^ other seed would share both of their buckets, and both keys may well be present.
+/// ^ other seed would share both of their buckets. Both keys may well be present.
 template <class KeyWord>
 using HashOf = std::conditional_t<sizeof(KeyWord) == 8, u64, u32>;
 
