@@ -10,7 +10,7 @@
 namespace latchlab {
 namespace {
 
-TEST_CASE("a histogram's ranks are at most a thirty-second too large", "[histogram]") {
+TEST_CASE("the value at a rank is at most a thirty-second too large", "[histogram]") {
   std::mt19937_64 random(test_seed());
   for (const double spread : {3.0, 20.0, 63.0}) {
     Histogram histogram;
@@ -37,7 +37,8 @@ TEST_CASE("a histogram's ranks are at most a thirty-second too large", "[histogr
   }
 }
 
-TEST_CASE("every value has a bucket whose largest value is not less and has the same bucket", "[histogram]") {
+TEST_CASE("a value's bucket contains the largest value that it reports, and the next value is in another",
+          "[histogram]") {
   std::vector<u64> values{0, 1, 63, 64, 65, 127, 128, 129, ~u64{0}, ~u64{0} - 1};
   for (u32 bit = 6; bit < 64; ++bit) {
     const u64 power = u64{1} << bit;
@@ -51,7 +52,7 @@ TEST_CASE("every value has a bucket whose largest value is not less and has the 
     const u64 last = one.buckets().front().first;
     CHECK(last >= value);
     CHECK(last - value <= value / 32);
-    CHECK(one.at_rank(1) == value);  // its largest is exact
+    CHECK(one.at_rank(1) == value);  // the largest value is exact
     one.add(last);
     CHECK(one.buckets().size() == 1);
     if (last == ~u64{0}) continue;
@@ -60,7 +61,7 @@ TEST_CASE("every value has a bucket whose largest value is not less and has the 
   }
 }
 
-TEST_CASE("histograms of threads add up", "[histogram]") {
+TEST_CASE("the sum of two histograms is the histogram of all values", "[histogram]") {
   Histogram all, one, other;
   for (u64 i = 1; i < 5000; ++i) {
     all.add(i * i);
@@ -74,7 +75,7 @@ TEST_CASE("histograms of threads add up", "[histogram]") {
   CHECK(one.max() == all.max());
 }
 
-TEST_CASE("of nothing a histogram says nothing", "[histogram]") {
+TEST_CASE("an empty histogram has no mean and no buckets, and adding it changes nothing", "[histogram]") {
   const Histogram none;
   CHECK(none.count() == 0);
   CHECK(none.mean() == 0);

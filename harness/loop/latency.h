@@ -1,12 +1,13 @@
 #pragma once
-// The latency of single calls of the index: one operation, or one batch. Every so many calls (--latency) one stands
-// alone between two readings of the clock, which waits for it: its misses overlap with none of its neighbours', and
-// theirs with none of its own. That is what latency is, and why throughput is less where much is timed.
+// The latency of single calls of the index. A call runs one operation, or one batch. One call in every N
+// (--latency=N) runs alone between two readings of the clock. The second reading waits for the call, so the cache
+// misses of a timed call overlap with no other call's. That is what latency means, and why timing many calls lowers
+// throughput.
 //
-// The clock is read, and what a transaction did is counted, outside of the call. A call that the kernel interrupted is
-// as long as that took; making requests is never inside.
+// Reading the clock and counting what the transaction did are outside the timed call. An interruption by the kernel is
+// part of the call's time; making requests never is.
 //
-// In an open loop (open_loop.h) a call has two times, its own and the response time, which begins when it was due:
+// In an open loop (open_loop.h) a call has two times: its own, and the response time, which starts when it was due:
 //
 //     due         began            end
 //      |  waiting   |    the call   |
@@ -23,30 +24,30 @@
 
 namespace latchlab {
 
-/// The timed calls of one thread, by that thread; summed when nothing runs.
+/// The timed calls of one thread, recorded by that thread, and summed up when no thread runs.
 class Latencies {
  public:
   struct OfKind {
     Histogram ns;
-    Histogram response;  ///< of the same calls, ns; in an open loop
-    u64 fallbacks = 0;   ///< operations of the policy that fell back in timed calls
+    Histogram response;  ///< response times of the same calls, ns; only in an open loop
+    u64 fallbacks = 0;   ///< operations of the policy that fell back during timed calls
     std::array<u64, kWords<AbortCause>.size()> aborts{};
   };
 
-  /// One call in `every`, 1 or more, of `keys` requests each, by that clock.
+  /// Times one call in `every` (1 or more) by `clock`. A call runs up to `keys` requests.
   Latencies(u32 every, u32 keys, Clock& clock) : clock_(&clock), gap_((every - 1) * keys), left_(gap_) {}
 
-  /// Requests before the next timed call; 0: it is next.
+  /// Returns how many requests come before the next timed call; 0 if it is next.
   u32 untimed() const { return left_; }
   void skip(u32 requests) { left_ -= requests; }
 
-  /// In an open loop, before every call: when it was due, and that it begins. By the same clock.
+  /// Notes when the next call was due and when it begins, by the same clock. An open loop calls this before every call.
   void arrived(u64 due, u64 began) { arrival_ = {.due = due, .began = began}, ended_.reset(); }
-  /// When that call ended, if it was timed.
+  /// Returns when that call ended, if it was timed.
   std::optional<u64> ended() const { return ended_; }
 
-  /// Runs a call of this kind, and notes how long it took. `counts`: of the policy's counters, for the difference that
-  /// the call makes.
+  /// Runs a call of this kind and records how long it took. `counts` are the policy's live counters: the call is
+  /// charged with the difference.
   template <class Call, class Counters>
   void time(OpKind kind, const Counters& counts, const Call& call) {
     const Counters before = counts;
@@ -71,7 +72,7 @@ class Latencies {
   Latencies& operator+=(const Latencies& more);
   const std::array<OfKind, kOpKinds>& kinds() const { return kinds_; }
   const Histogram& fell_back() const { return fell_back_; }
-  /// The response times of all kinds.
+  /// Returns the response times of all kinds of operation.
   Histogram responses() const;
 
  private:
@@ -81,10 +82,10 @@ class Latencies {
 
   Clock* clock_;
   u32 gap_, left_;                  // in requests
-  std::optional<Arrival> arrival_;  // none: a closed loop
+  std::optional<Arrival> arrival_;  // none in a closed loop
   std::optional<u64> ended_;
   std::array<OfKind, kOpKinds> kinds_;
-  Histogram fell_back_;  // calls in which an operation took its lock, and not by choice
+  Histogram fell_back_;  // calls in which an operation took its lock although it wanted to elide it
 };
 
 }  // namespace latchlab

@@ -7,15 +7,16 @@
 namespace latchlab {
 namespace {
 
-/// No two words of the arena hold the same, and none holds zero, as fresh pages do.
+/// The stride between the contents of neighbouring words. It is odd, so no two words of the arena are equal; and none
+/// is zero, as the words of fresh pages are.
 constexpr u64 kStride = 0x9e3779b97f4a7c15ull;
 constexpr u64 content(u64 word) { return (word + 1) * kStride; }
 
-/// Relaxed, all of them: whoever comes first, the word is the same.
+// Relaxed, since every store to a word stores the same value (invariant 1 in payloads.h).
 u64 load(u64& word) { return std::atomic_ref<u64>(word).load(kRelaxed); }
 void store(u64& word, u64 what) { std::atomic_ref<u64>(word).store(what, kRelaxed); }
 
-/// Pages come when they are written first, by the thread that fills them.
+/// Returns a configuration under which a page is touched first by the thread that fills it.
 MemoryConfig untouched(MemoryConfig memory) {
   memory.alloc = MemoryConfig::Alloc::kArena;
   memory.pages = {};
@@ -38,8 +39,8 @@ void Payloads::fill(u32 part, u32 parts, const PagePlacement& pages) {
   const u64 share = (pages_of_all + parts - 1) / parts * page_words;  // whole pages, so that each has one owner
   const u64 begin = std::min(part * share, all), end = std::min(begin + share, all);
   if (begin == end) return;
-  (void)place_mapping(arena_ + begin, (end - begin) * sizeof(u64),
-                      pages);  // a refusal is known from a try before the run
+  // The result is ignored: a trial call before the run has found out if the kernel refuses.
+  (void)place_mapping(arena_ + begin, (end - begin) * sizeof(u64), pages);
   for (u64 at = begin; at < end && !stop_requested();) {
     for (const u64 stop = std::min(at + page_words, end); at < stop; ++at) store(arena_[at], content(at));
   }

@@ -14,7 +14,7 @@ namespace latchlab {
 namespace {
 
 constexpr u64 kPlaces = 1000;
-constexpr u32 kBytes = 72;  // no divisor of a page: payloads cross them
+constexpr u32 kBytes = 72;  // does not divide a page: payloads cross page boundaries
 
 std::unique_ptr<Payloads> filled(u32 parts, u64 places = kPlaces, u32 bytes = kBytes, const MemoryConfig& memory = {}) {
   auto payloads = std::make_unique<Payloads>(places, bytes, memory, system_pages());
@@ -22,7 +22,7 @@ std::unique_ptr<Payloads> filled(u32 parts, u64 places = kPlaces, u32 bytes = kB
   return payloads;
 }
 
-/// One that leads to this place.
+/// Returns a value that leads to this place.
 u64 leads_to(u64 place, u64 places = kPlaces) { return ((place << 32) / places + 1) << 32; }
 
 TEST_CASE("a payload's place depends on the tag of the value and on nothing else of it", "[payloads]") {
@@ -33,7 +33,7 @@ TEST_CASE("a payload's place depends on the tag of the value and on nothing else
     CHECK(payload_place(value_of(key, 12345), kPlaces) == place);
     used.insert(place);
   }
-  CHECK(used.size() > 580);  // 632 are expected of so many keys
+  CHECK(used.size() > 580);  // 632 are expected for 1000 keys
   CHECK(used.size() < 680);
   CHECK(payload_place(0, kPlaces) == 0);
   CHECK(payload_place(~u64{0}, kPlaces) == kPlaces - 1);
@@ -42,7 +42,7 @@ TEST_CASE("a payload's place depends on the tag of the value and on nothing else
   CHECK(payload_place(u64{12'345} << 32, kMostPlaces) == 12'345);
 }
 
-TEST_CASE("what is in a payload is the same whoever filled it, and in no two words alike", "[payloads]") {
+TEST_CASE("payloads have the same content whichever thread filled them, and no two words are equal", "[payloads]") {
   const auto alone = filled(1);
   std::set<u64> words;
   for (u64 place = 0; place < kPlaces; ++place) {
@@ -52,7 +52,7 @@ TEST_CASE("what is in a payload is the same whoever filled it, and in no two wor
     words.insert(own.begin(), own.end());
   }
   CHECK(words.size() == kPlaces * kBytes / 8);
-  CHECK(words.count(0) == 0);                        // which fresh pages hold
+  CHECK(words.count(0) == 0);                        // the word that fresh pages hold
   for (const u32 parts : {2u, 3u, 18u, 19u, 64u}) {  // the arena has 18 pages
     const auto shared = filled(parts);
     u64 wrong = 0;
@@ -62,7 +62,7 @@ TEST_CASE("what is in a payload is the same whoever filled it, and in no two wor
   }
 }
 
-TEST_CASE("a part of an arena that nobody has filled is seen", "[payloads]") {
+TEST_CASE("a read detects a part of the arena that no thread has filled", "[payloads]") {
   Payloads payloads(kPlaces, kBytes, {}, system_pages());
   for (const u32 part : {0u, 2u}) payloads.fill(part, 3, {});
   CHECK(payloads.read(leads_to(0)));
@@ -70,7 +70,7 @@ TEST_CASE("a part of an arena that nobody has filled is seen", "[payloads]") {
   CHECK(payloads.read(leads_to(kPlaces - 1)));
 }
 
-TEST_CASE("one wrong word is seen, and a write makes the whole payload right", "[payloads]") {
+TEST_CASE("a read detects one wrong word, and a write repairs the whole payload", "[payloads]") {
   const auto payloads = filled(1);
   for (const u64 place : {u64{0}, u64{7}, kPlaces - 1}) {
     const u64 value = leads_to(place);
@@ -86,13 +86,13 @@ TEST_CASE("one wrong word is seen, and a write makes the whole payload right", "
   }
 }
 
-TEST_CASE("an arena for which there is no room is memory that is out", "[payloads]") {
+TEST_CASE("an arena larger than the memory limit throws bad_alloc", "[payloads]") {
   CHECK_THROWS_AS(Payloads(1000, 4096, {.limit = 4'095'999}, system_pages()), std::bad_alloc);
   CHECK_NOTHROW(Payloads(1000, 4096, {.limit = 4'096'000}, system_pages()));
 }
 
-TEST_CASE("payloads that are read while others write them are right", "[payloads]") {
-  const auto payloads = filled(1, 3);  // all threads meet in every place
+TEST_CASE("payloads are right when read while other threads write them", "[payloads]") {
+  const auto payloads = filled(1, 3);  // three places, so that all threads meet in each
   std::vector<std::thread> threads;
   std::vector<u64> wrong(4);
   for (u64 t = 0; t < wrong.size(); ++t) {

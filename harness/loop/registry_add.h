@@ -1,8 +1,7 @@
 #pragma once
 
-// What the translation units of pairs include: the bridge from one shared index type to the words of the
-// registry. Only those generated units, and tests with an index of their own, may include it: it pulls in the
-// hot loop.
+// The bridge from one shared index type to its entry in the registry. Only the generated translation units of pairs,
+// and tests with an index of their own, may include it: it pulls in the hot loop.
 
 #include <memory>
 #include <string>
@@ -17,7 +16,7 @@
 
 namespace latchlab {
 
-/// What there is to set, each with its default.
+/// Returns the options that can be set in the spec `word`, each with its default.
 template <class Options>
 std::vector<OptionInfo> options_of(const std::string& word) {
   std::vector<OptionInfo> out;
@@ -29,7 +28,7 @@ std::vector<OptionInfo> options_of(const std::string& word) {
   return out;
 }
 
-/// What Options make of a spec, for Pair's functions: one function for all pairs that have them.
+// Functions of Options for Pair's function pointers: one instantiation for all pairs that share the Options.
 template <class Options>
 auto resolved_by(const Spec& spec) {
   return Options::parse(spec).resolved();
@@ -51,7 +50,7 @@ auto widths_by(const Spec& spec) {
   return Options::parse(spec).widths();
 }
 
-/// What an index says of itself, whatever policy it is joined to.
+/// Fills in the fields that depend on the index only.
 template <class Written>
 void describe_index(Pair& pair) {
   if constexpr (requires { Written::kOwnMemory; }) pair.own_memory = Written::kOwnMemory;
@@ -76,7 +75,7 @@ void describe_index(Pair& pair) {
   }
 }
 
-/// What a policy says of itself, whatever index is joined to it.
+/// Fills in the fields that depend on the policy only.
 template <class Policy>
 void describe_policy(Pair& pair) {
   using Options = typename Policy::Options;
@@ -89,26 +88,25 @@ void describe_policy(Pair& pair) {
   if constexpr (!requires { typename Policy::Reclaimer; }) {
     pair.no_reclaim = "the index reclaims by itself";
   } else if constexpr (Policy::Reclaimer::kName == "immediate") {
-    pair.no_reclaim = "under it unlinked memory is free at once";
+    pair.no_reclaim = "the policy frees unlinked memory at once";
   }
   pair.options = options_of<Options>(pair.policy);
 }
 
-/// Registers SharedIndex (see indexes/concepts.h: a Synchronized<Index, Policy, Key> or a peer) for one key
-/// kind. What an index says about itself is optional, and taken from it, or from what was joined to a policy, where
-/// present:
-///   kOwnMemory             why its memory is not the harness's to choose: --alloc and --hugepages=thp do not reach it,
-///                          and it counts its own bytes()
+/// Registers SharedIndex (see indexes/concepts.h: a Synchronized<Index, Policy, Key> or a peer) for one key kind. An
+/// index may describe itself by these optional members, of the index or of the class that was joined to a policy:
+///   kOwnMemory             why the harness cannot choose its memory: --alloc and --hugepages=thp do not reach it, and
+///                          it counts its own bytes()
 ///   kNoErase               why its erase must not be called
-///   kLibrary               for a peer: which library it is from, by its name in build_info().libraries
-///   Options::kMeantBy      a MeantBy, for one that the word of another index means too
-///   Options::degraded()    why this process cannot do what they ask for, if so
-///   Options::least_bytes() what it takes before it holds anything, where they can make that more than a machine has
-///   Options::widths()      the bits of its keys and values, where they may be fewer than 64
-///   Options::most_keys()   how many keys it has room for at most, where it may not grow beyond that
-///   Options::variants()    specs with 64 bits of key and value that each stand for a code of its own
+///   kLibrary               for a peer: the library that it is from, by its name in build_info().libraries
+///   Options::kMeantBy      a MeantBy, if the name of another index may mean this one too
+///   Options::degraded()    why this process cannot do what the options ask for, if so
+///   Options::least_bytes() the bytes of the empty index, if options can make that more than a machine has
+///   Options::widths()      the bits of its keys and values, if they may be fewer than 64
+///   Options::most_keys()   the largest number of keys, if the index cannot grow beyond it
+///   Options::variants()    specs with 64-bit keys and values, each of which selects code of its own
 ///   Options::about(key)    the meaning of one option in a few words
-/// What a policy says of itself is in sync/promises.h.
+/// A policy describes itself by the members listed in sync/promises.h.
 template <class SharedIndex>
   requires latchlab::SharedIndex<SharedIndex>
 void add_pair(Registry& registry, std::string index, std::string policy, KeyKind keys) {
@@ -133,7 +131,7 @@ void add_pair(Registry& registry, std::string index, std::string policy, KeyKind
   registry.add(std::move(pair));
 }
 
-/// Registers an index under a policy, joined, if the index bears it (Admits, sync/concepts.h); nothing if not.
+/// Registers an index joined to a policy if the index admits the policy (Admits, sync/concepts.h); else does nothing.
 template <template <class, class> class Index, class Policy, class Key>
 void add_pair_if_admitted(Registry& registry, std::string index, std::string policy, KeyKind keys) {
   if constexpr (Admits<Index<typename Policy::Layout, Key>, Policy>) {

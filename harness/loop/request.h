@@ -1,6 +1,6 @@
-// What the hot loop runs and what it leaves behind: Request and Tally. A Request is a workload's Op made ready: an
-// Op is what the stream draws, a Request has the key's bytes and the value with the key's tag beside it, so that
-// nothing is hashed while the clock runs.
+// Request and Tally: the input of the hot loop and its account of it. A stream draws an Op; a Request is an Op made
+// ready to run. It has the key's bytes, and the value with the key's tag, so that nothing is hashed while the clock
+// runs.
 #pragma once
 
 #include <algorithm>
@@ -13,53 +13,53 @@
 
 namespace latchlab {
 
-inline constexpr u32 kChunkRequests = 4096;  ///< loaded or verified by a thread at a time
-/// Made ready for a round: 192 KiB of requests, which the second-level cache holds. In the last kStopRequests of
-/// them some threads may have stopped already, which is less than one in a hundred.
+inline constexpr u32 kChunkRequests = 4096;  ///< requests that a thread loads or verifies at a time
+/// Requests that a thread makes ready for a round: 192 KiB of them, which the second-level cache holds. During the last
+/// kStopRequests of them (less than 1 %) some threads may have stopped already.
 inline constexpr u32 kRoundRequests = 8192;
-inline constexpr u32 kSliceRequests = 256;  ///< run between two additions to the meter
-inline constexpr u32 kStopRequests = 64;    ///< run between two looks at the stop flag
+inline constexpr u32 kSliceRequests = 256;  ///< requests between two additions to the meter
+inline constexpr u32 kStopRequests = 64;    ///< requests between two looks at the stop flag
 static_assert(kRoundRequests % kSliceRequests == 0 && kSliceRequests % kStopRequests == 0);
 
-/// Requests to run between two looks at the stop flag where `requests` took `ns`: as many as pass in 50 us, a power of
-/// two from 1 to kStopRequests. A look is cheap, but what surrounds it parts the loop of lookups, which costs a third
-/// of them.
+/// Returns how many requests to run between two looks at the stop flag, if `requests` took `ns`: as many as 50 us
+/// allow, a power of two from 1 to kStopRequests. A look is cheap, but it interrupts the loop of lookups, and a loop
+/// interrupted at every lookup does a third fewer.
 constexpr u32 requests_between_looks(u64 ns, u32 requests) {
   constexpr u64 kLookNs = 50'000;
   return static_cast<u32>(std::bit_floor(std::clamp<u64>(kLookNs * requests / std::max<u64>(ns, 1), 1, kStopRequests)));
 }
 
-/// What a find must come back with. Anything but kEither is a promise of the workload about all moments of
-/// the run.
+/// The required result of a find. The workload promises kHit and kMiss for every moment of the run.
 enum class Expect : u8 { kEither, kHit, kMiss };
 
 struct Request {
   union {
-    u64 number;         ///< the key, of KeyKind::kU64; of a multi-get: the first of its keys among Slice::gets
-    const char* bytes;  ///< the key's first byte, of KeyKind::kBytes; it outlives the phase
+    u64 number;         ///< the key, for KeyKind::kU64; for a multi-get: the index of its first key in Slice::gets
+    const char* bytes;  ///< the key's first byte, for KeyKind::kBytes; it outlives the phase
   };
-  u64 value = 0;   ///< to write; for the others only its tag counts
-  u32 length = 0;  ///< of the key in bytes, of KeyKind::kBytes
+  u64 value = 0;   ///< the value to write; operations that write nothing use only its tag
+  u32 length = 0;  ///< the key's length in bytes, for KeyKind::kBytes
   u16 limit = 0;   ///< pairs that a scan may deliver; keys of a multi-get
   OpKind kind = OpKind::kRead;
   Expect expect = Expect::kEither;
 };
 static_assert(sizeof(Request) == 24, "a request takes part of a line from the index's lookups");
 
-/// One thread's account of what it did, kept by the hot loop and compared with the index afterwards.
+/// One thread's account of its operations. The hot loop keeps it; after the run it is compared with the index.
 struct alignas(kFalseSharingBytes) Tally {
   std::array<u64, kOpKinds> count{};
-  std::array<u64, kOpKinds>
-      succeeded{};       ///< found, changed; of an upsert: inserted; of a scan: not empty; of a multi-get: all found
+  /// Operations that found or changed their key; upserts that inserted, scans that delivered a pair, multi-gets that
+  /// found all their keys.
+  std::array<u64, kOpKinds> succeeded{};
   u64 keys = 0;          ///< insertions minus erasures, modulo 2^64
-  u64 checksum = 0;      ///< of the keys inserted minus those of the keys erased, modulo 2^64
-  u64 wrong_values = 0;  ///< a find or scan came back with another key's value
-  u64 missing = 0;       ///< a key that must be there was not found, updated or erased
-  u64 phantoms = 0;      ///< a key that cannot be there was found
-  u64 disorder = 0;      ///< a scan delivered keys out of order, or below where it began, or too many of them
-  u64 scanned = 0;       ///< pairs delivered
+  u64 checksum = 0;      ///< sum of the tags of inserted keys minus those of erased keys, modulo 2^64
+  u64 wrong_values = 0;  ///< finds or scans that returned another key's value
+  u64 missing = 0;       ///< operations that did not find, update or erase a key that must be there
+  u64 phantoms = 0;      ///< operations that found a key that cannot be there
+  u64 disorder = 0;      ///< pairs of a scan out of order, below its first key, or beyond its limit
+  u64 scanned = 0;       ///< pairs that scans delivered
   u64 gets = 0;          ///< keys that multi-gets looked up
-  u64 got = 0;           ///< of them found
+  u64 got = 0;           ///< keys that multi-gets found
 
   u64 operations() const {
     u64 sum = 0;
@@ -72,7 +72,7 @@ struct alignas(kFalseSharingBytes) Tally {
   Tally& operator-=(const Tally& less) { return combine(less, ~u64{0}); }
 
  private:
-  /// Adds `sign` times the other; all sums are modulo 2^64, so that minus one is its complement.
+  /// Adds `sign` times the other tally. All sums are modulo 2^64, so ~0 stands for minus one.
   Tally& combine(const Tally& other, u64 sign) {
     for (std::size_t k = 0; k < kOpKinds; ++k) {
       count[k] += sign * other.count[k];

@@ -1,13 +1,14 @@
-// The one hot loop. Compiled once for each pair of index and policy, with the index's operations inlined into
-// it; what else is compiled so is in trial_of.h, and everything else of a trial in run_trial.cc and phases.cc.
+// The one hot loop, compiled once for each pair of index and policy, with the index's operations inlined into it. The
+// rest of the code that is compiled once a pair is in trial_of.h; all other code of a trial is in run_trial.cc and
+// phases.cc.
 //
-// A slice comes as an array of requests. When all its requests are reads or all are inserts the loop is specialised
-// for them: it has no switch, the index's operation is part of it, and its counts stay in registers. A read
-// is judged by a few instructions on values that are there anyway: found or not, and the exclusive or of the
-// upper halves of what came back and what was to be. An insert adds the tag of its value to the checksum,
-// which nothing waits for. The counts end in the result, so that no operation can be optimised away.
+// A slice is an array of requests. If all its requests are reads, or all are inserts, the loop is specialised for them:
+// it has no switch, it contains the index's operation, and its counts stay in registers. A few instructions check a
+// read, on values that are in registers anyway: found or not, and the exclusive or of the upper halves of the returned
+// value and the expected one. An insert adds the tag of its value to the checksum, and nothing waits for that addition.
+// The counts end in the result, so the compiler cannot remove an operation.
 //
-// Nothing here reads a clock, but for calls that stand alone to be timed (latency.h).
+// Nothing here reads a clock, except around calls that run alone to be timed (latency.h).
 #pragma once
 
 #include <algorithm>
@@ -32,7 +33,7 @@
 
 namespace latchlab {
 
-/// A copy of a key that outlives what it was a view of.
+/// A copy of a key, which outlives the bytes that a view refers to.
 template <class Raw>
 using OwnedKey = std::conditional_t<std::is_same_v<Raw, std::string_view>, std::string, Raw>;
 
@@ -45,10 +46,10 @@ Raw key_of(const Request& request) {
   }
 }
 
-/// The tag in a value (workloads/value.h), wherever it stands in values of so many bits. It is also the share of a key
-/// in the checksum of what is there: a hash of the key already, so that nothing is hashed while the clock runs. A sum
-/// of them does not depend on the order of insertions and erasures. Only where the index may have room for fewer bits
-/// is the shift asked of a member: for all other indexes it stays a constant of the loop.
+/// The tag of a value (workloads/value.h), whose position depends on how many bits values have. The tag is also what a
+/// key adds to the checksum of the contents: it is a hash of the key already, so nothing is hashed while the clock
+/// runs. A sum of tags does not depend on the order of insertions and erasures. The shift is read from a member only if
+/// the index may have fewer than 64 bits; for all other indexes it stays a constant of the loop.
 template <class Index>
 class TagOf {
  public:
@@ -62,7 +63,7 @@ class TagOf {
   u32 value_bits_;
 };
 
-/// On lines of its own: the counters are in it.
+/// The runner of one thread. It is on cache lines of its own, since it contains the thread's counters.
 template <SharedIndex Index>
 class alignas(kFalseSharingBytes) RunnerOf final : public ErasedSession<Index, Runner> {
   using Base = ErasedSession<Index, Runner>;
@@ -113,7 +114,7 @@ class alignas(kFalseSharingBytes) RunnerOf final : public ErasedSession<Index, R
   u32 run_requests(const Slice& slice, const std::atomic<bool>& stop, Tally& tally, u32 stop_requests,
                    Latencies* latencies) {
     u32 done = 0;
-    // Relaxed: the flag publishes nothing, and a look that is one block late does no harm.
+    // Relaxed: the flag publishes nothing, and seeing it one block late does no harm.
     while (done < slice.count && !stop.load(kRelaxed)) {
       const Request* const requests = slice.requests + done;
       u32 block = std::min(std::max(stop_requests, batch_.keys), slice.count - done);
@@ -153,7 +154,7 @@ class alignas(kFalseSharingBytes) RunnerOf final : public ErasedSession<Index, R
     return about(*only).reads ? kFindsBatches<Index> : kChangesBatches<Index>;
   }
 
-  /// What the policy counts for this thread.
+  /// Returns the policy's counters of this thread.
   const auto& counted() const {
     if constexpr (requires { me_.counters; }) {
       return me_.counters;
@@ -163,7 +164,8 @@ class alignas(kFalseSharingBytes) RunnerOf final : public ErasedSession<Index, R
     }
   }
 
-  /// Asks before the loop what need not be asked for every lookup; for a batch it may be.
+  /// Runs lookups. A policy that can decide before the loop how its reads run (me_.decide) does so once for all of
+  /// them; for batches it decides in each call.
   void reads(const Request* requests, u32 count, Tally& tally) {
     if constexpr (kFindsBatches<Index>) {
       if (batch_.keys > 1) return look_up_batches(requests, count, tally);
@@ -184,7 +186,7 @@ class alignas(kFalseSharingBytes) RunnerOf final : public ErasedSession<Index, R
     }
     note_reads(count, misses, tally);
   }
-  /// One call of the index; how many keys it did not find.
+  /// Looks the keys up by one call of the index. Returns how many were not found.
   [[gnu::always_inline]] u64 look_up_batch(const Request* requests, u32 count, Tally& tally) {
     std::array<Raw, kMostInAttempt> keys;
     std::array<std::optional<u64>, kMostInAttempt> found;
@@ -195,7 +197,7 @@ class alignas(kFalseSharingBytes) RunnerOf final : public ErasedSession<Index, R
     if (payloads_ != nullptr) read_payloads(std::span(found.data(), count), tally);
     return misses;
   }
-  /// By one call where the index takes batches, else one after the other.
+  /// Looks the keys of a multi-get up: by one call if the index takes batches, else one after the other.
   [[gnu::noinline]] void multi_get(const Request* requests, u32 count, Tally& tally) {
     u64 misses = 0;
     if constexpr (kFindsBatches<Index>) {
@@ -211,14 +213,14 @@ class alignas(kFalseSharingBytes) RunnerOf final : public ErasedSession<Index, R
     tally.got += count - misses;
     note(OpKind::kMultiGet, misses == 0, tally);
   }
-  /// One lookup where a loop does more than look up: what a find becomes is compiled once for them all.
+  /// Does one lookup, for loops that do more than look up: they share one copy of the compiled find.
   [[gnu::noinline]] std::optional<u64> find_one(const Request& request) {
     return index_.find(me_, key_of<Raw>(request));
   }
 
-  /// Flattened: the whole find is part of the loop, whatever the compiler thinks of its size. What is as expected costs
-  /// no counter, so that the processor's room is the index's: hits are what did not miss, and mistakes are counted
-  /// apart.
+  /// Runs lookups. The function is flattened: the whole find is inlined into the loop, even if the compiler finds it
+  /// too large. An expected result increments no counter, which leaves the registers to the index: hits are the lookups
+  /// that did not miss, and cold functions count mistakes.
   template <class Me>
   LATCHLAB_FLATTEN [[gnu::noinline]] void look_up(Me me, const Request* requests, u32 count, Tally& tally) {
     u64 misses = 0;
@@ -228,14 +230,14 @@ class alignas(kFalseSharingBytes) RunnerOf final : public ErasedSession<Index, R
     }
     note_reads(count, misses, tally);
   }
-  /// Whether a key was found; counts what is not as expected.
+  /// Returns true if the key was found. Counts an unexpected result as a mistake.
   [[gnu::always_inline]] bool found_right(const Request& request, const std::optional<u64>& found, Tally& tally) const {
     const auto missed = [&] {
       if (request.expect == Expect::kHit) [[unlikely]]
         count_missing(tally);
       return false;
     };
-    // Where each lookup misses, the loop of them would else be laid out as a cold one.
+    // An index that keeps no pairs misses on each lookup: without this branch its loop would be laid out as cold code.
     if constexpr (!keeps_pairs<Index>()) {
       if (!found) return missed();
     }
@@ -255,7 +257,7 @@ class alignas(kFalseSharingBytes) RunnerOf final : public ErasedSession<Index, R
     tally.phantoms += request.expect == Expect::kMiss;
   }
 
-  /// Inserts, updates or erasures.
+  /// Runs inserts, updates or erasures in batches.
   [[gnu::noinline]] void change_batches(OpKind kind, const Request* requests, u32 count, Tally& tally) {
     if constexpr (kChangesBatches<Index>) {
       std::array<Raw, kMostInAttempt> keys;
@@ -271,7 +273,7 @@ class alignas(kFalseSharingBytes) RunnerOf final : public ErasedSession<Index, R
   }
   void change_batch(OpKind kind, const Request* requests, std::span<const Raw> keys, std::span<const u64> values,
                     Tally& tally) {
-    // Inserts may throw: those that were done before are counted all the same.
+    // Inserts may throw; the destructor counts those that were done before.
     struct Done {
       ~Done() {
         for (std::size_t i = 0; i < count; ++i) {
@@ -299,7 +301,8 @@ class alignas(kFalseSharingBytes) RunnerOf final : public ErasedSession<Index, R
     }
   }
 
-  /// Flattened likewise. An insert may throw: what was done before it is added all the same.
+  /// Runs inserts, flattened like look_up(). An insert may throw; the destructor adds the inserts before it to the
+  /// tally.
   LATCHLAB_FLATTEN [[gnu::noinline]] void inserts(const Request* requests, u32 count, Tally& tally) {
     struct Counts {
       ~Counts() {
@@ -350,8 +353,8 @@ class alignas(kFalseSharingBytes) RunnerOf final : public ErasedSession<Index, R
     }
   }
 
-  /// Two operations of the index, as in YCSB: what others do in between is overwritten. Not inlined: it would take
-  /// registers from the other kinds of mixed().
+  /// Runs two operations of the index, as YCSB does: it overwrites what other threads write in between. It is not
+  /// inlined, since it would take registers from the other kinds of operation in mixed().
   [[gnu::noinline]] void read_modify_write(const Request& request, Tally& tally) {
     const auto found = find_one(request);
     (void)found_right(request, found, tally);
@@ -361,7 +364,8 @@ class alignas(kFalseSharingBytes) RunnerOf final : public ErasedSession<Index, R
     note(OpKind::kRmw, updated, tally);
   }
 
-  /// A loop of its own, so that those above know nothing of payloads. Batches see to theirs when the call is over.
+  /// Runs requests and accesses their payloads. It is a loop of its own, so that the loops above know nothing of
+  /// payloads. Batches access their payloads when the call is over.
   [[gnu::noinline]] void run_with_payloads(const Request* requests, u32 count, const Request* gets, Tally& tally) {
     for (const Request& request : std::span(requests, count)) {
       if (request.kind == OpKind::kRead) {
@@ -373,17 +377,17 @@ class alignas(kFalseSharingBytes) RunnerOf final : public ErasedSession<Index, R
       const OpTraits kind = about(request.kind);
       const u64& succeeded = tally.succeeded[static_cast<std::size_t>(request.kind)];
       const u64 before = succeeded;
-      mixed(&request, 1, gets, tally);  // which sees to what the others read
+      mixed(&request, 1, gets, tally);  // reads the payloads of all other operations that read
       if (kind.writes() && (succeeded != before || (kind.inserts && kind.updates))) payloads_->write(request.value);
     }
   }
-  /// Those of the keys that were found.
+  /// Reads the payloads of the keys that were found.
   [[gnu::noinline]] void read_payloads(std::span<const std::optional<u64>> found, Tally& tally) const {
     for (const std::optional<u64>& value : found) tally.wrong_values += value && !payloads_->read(*value);
   }
 
-  /// Order and bounds of every pair; the tag of the last one only, since hashing each would cost as much as
-  /// delivering it. Of a payload, every word.
+  /// Runs a scan. Checks the order and bounds of every pair, and every word of every payload. Checks the tag of the
+  /// last pair only, since hashing each key would cost as much as delivering it.
   [[gnu::noinline]] void scan_one(const Request& request, Tally& tally) {
     if constexpr (Index::kOrdered) {
       const Raw from = key_of<Raw>(request);
@@ -412,7 +416,7 @@ class alignas(kFalseSharingBytes) RunnerOf final : public ErasedSession<Index, R
     tally.succeeded[static_cast<std::size_t>(kind)] += succeeded;
   }
 
-  /// Of an insert, an update or an erasure.
+  /// Counts an insert, an update or an erasure.
   void note_change(OpKind kind, const Request& request, bool changed, Tally& tally) const {
     if (kind == OpKind::kInsert) {
       tally.phantoms += !changed && request.expect == Expect::kMiss;
@@ -423,7 +427,7 @@ class alignas(kFalseSharingBytes) RunnerOf final : public ErasedSession<Index, R
     note(kind, changed, tally);
   }
 
-  /// `sign` is 1 or, for an erasure, the 2^64's complement of it.
+  /// Adds a key to the tally. `sign` is 1 for an insertion and -1 modulo 2^64 for an erasure.
   void note_key(const Request& request, u64 sign, Tally& tally) const {
     tally.keys += sign;
     tally.checksum += sign * tag_of_(request.value);
@@ -431,7 +435,7 @@ class alignas(kFalseSharingBytes) RunnerOf final : public ErasedSession<Index, R
 
   const Batching batch_;
   const TagOf<Index> tag_of_;
-  OwnedKey<Raw> last_{};      ///< of the scan that runs
+  OwnedKey<Raw> last_{};      ///< the last key that the current scan delivered
   Payloads* const payloads_;  ///< null where the index keeps the values
 };
 

@@ -1,5 +1,5 @@
-// What a policy's options, and its counters summed over all sessions, say in the words of the result. Of the policy
-// alone, so that it is compiled once for all kinds of keys.
+// The part of the result that comes from a policy's options and from its counters, summed over all sessions. It depends
+// on the policy alone, so it is compiled once for all kinds of keys.
 #pragma once
 
 #include <cstddef>
@@ -17,7 +17,7 @@
 
 namespace latchlab {
 
-/// An index's policy; Own where it names none.
+/// The policy of an index; Own if the index names none.
 template <class Index>
 struct PolicyOfIndex {
   using Type = Own;
@@ -30,7 +30,7 @@ struct PolicyOfIndex<Index> {
 template <class Index>
 using PolicyOf = typename PolicyOfIndex<Index>::Type;
 
-/// What a thread counts.
+/// The type of the counters that a thread keeps; NoCounters if it keeps none.
 template <class ThreadState>
 struct CountersOfThread {
   using Type = NoCounters;
@@ -43,7 +43,8 @@ struct CountersOfThread<ThreadState> {
 template <class ThreadState>
 using CountersOf = typename CountersOfThread<ThreadState>::Type;
 
-/// Aborts by cause stand in a section of their own, and nowhere else: there they can be missing.
+/// Returns true for a count of aborts by cause. The result has those in a section of their own only, where they can be
+/// missing with a reason.
 template <class Counters>
 constexpr bool counts_aborts(const CounterField<Counters>& field) {
   if constexpr (requires { Counters::abort_fields(); }) {
@@ -54,14 +55,16 @@ constexpr bool counts_aborts(const CounterField<Counters>& field) {
   return false;
 }
 
-/// Times belong to operations whose transaction aborted: where none was begun, locks were held all the same.
+/// Returns true for a time that was not measured. Times belong to operations whose transaction aborted: if no
+/// transaction was begun, locks were held all the same, but nothing timed them.
 template <class Counters>
 bool not_timed(const CounterField<Counters>& field, const Counters& all) {
   if constexpr (requires { all.begins; }) return field.name.ends_with("_ns") && all.begins == 0;
   return false;
 }
 
-/// `sums`: of each field of Counters, then of its histogram if there is one, over sessions that did `operations`.
+/// Fills in the counters and rates. `sums` has each field of Counters, then its histogram if there is one, summed over
+/// sessions that did `operations`.
 template <class Counters>
 void report_counters(const std::vector<u64>& sums, u64 operations, SyncReport& out) {
   constexpr auto kFields = Counters::fields();
@@ -72,8 +75,8 @@ void report_counters(const std::vector<u64>& sums, u64 operations, SyncReport& o
     for (std::size_t i = 0; i < kFields.size() && i < sums.size(); ++i) {
       all.*kFields[i].member = sums[i];
       const std::string_view name = kFields[i].name;
-      // A policy's own count wins: a scan is one operation of the workload and several of the policy, and
-      // what it counted of fallbacks and restarts is a share of those.
+      // The policy's own count of operations replaces the workload's: a scan is one operation of the workload and
+      // several of the policy, and fallbacks and restarts are a share of the latter.
       if (name == "ops") operations = sums[i];
       if (name == "restarts" || name.ends_with("_restarts")) {
         restarts += sums[i];
@@ -126,7 +129,8 @@ void report_counters(const std::vector<u64>& sums, u64 operations, SyncReport& o
   }
 }
 
-/// Throws InputError for a spec that the policy does not understand.
+/// Returns what the policy's options and counters say. Throws InputError for a spec that the policy does not
+/// understand.
 template <class Policy, class Counters>
 SyncReport sync_report_of(const Spec& sync, const std::vector<u64>& sums, u64 operations) {
   SyncReport out;

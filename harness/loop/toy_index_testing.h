@@ -1,4 +1,4 @@
-// A shared index for the tests of the harness: std::map under a mutex, with mistakes on request.
+// A shared index for the harness's own tests: std::map under a mutex, which makes mistakes on request.
 #pragma once
 
 #include <atomic>
@@ -16,20 +16,20 @@
 
 namespace latchlab::toy {
 
-/// What a toy index does wrong. Set before a run, for all toys; reset by Plant.
+/// The mistake that all toy indexes make. A test sets it by Plant before a run; Plant's destructor resets it.
 enum class Mistake {
   kNone,
   kWrongValue,   ///< a find in a thousand returns the value of another key
   kLostInsert,   ///< an insert in a thousand says true and does nothing
   kDoubleErase,  ///< an erase in a hundred says true and leaves the key
   kMissedKey,    ///< a find in a thousand misses
-  kPhantom,      ///< a find that misses says that it has found
-  kSwappedKeys,  ///< an insert in a thousand is made under another key
+  kPhantom,      ///< a find of an absent key returns a value
+  kSwappedKeys,  ///< an insert in a thousand inserts another key
   kBadScan,      ///< a scan in ten delivers its first pair twice
   kUncounted,    ///< a lookup in a thousand is not counted, where operations are
-  kNoMemory,     ///< the 5000th insert throws std::bad_alloc
-  kLateThrow,    ///< so does this one, after it has inserted
-  kFull,         ///< from the 5000th on no key is inserted: IndexFull
+  kNoMemory,     ///< every insert after the 5000th throws std::bad_alloc
+  kLateThrow,    ///< every insert after the 5000th inserts and then throws std::bad_alloc
+  kFull,         ///< inserts throw IndexFull once 5000 keys are in the index
 };
 inline Mistake mistake = Mistake::kNone;
 inline std::atomic<u64> occasions{0};
@@ -44,10 +44,10 @@ struct Plant {
   Plant& operator=(const Plant&) = delete;
 };
 
-/// Every `period`-th occasion for mistake `m`.
+/// Returns true on every `period`-th occasion for mistake `m`.
 inline bool strikes(Mistake m, u64 period) { return mistake == m && occasions.fetch_add(1) % period == period - 1; }
 
-/// What an operation takes in virtual time.
+/// The virtual time that an operation takes, ns.
 inline constexpr u64 kOperationNs = 500;
 
 template <class RawKey>

@@ -23,7 +23,7 @@ std::string shown(std::string_view key) {
 
 namespace {
 
-/// A copy of a key that outlives what it was a view of.
+/// A copy of a key, which outlives the bytes that a view refers to.
 template <class Raw>
 using Kept = std::conditional_t<std::is_same_v<Raw, std::string_view>, std::string, Raw>;
 
@@ -51,7 +51,7 @@ Contents walk(Erased& index, u32 value_bits) {
   return out;
 }
 
-/// For index and payloads together.
+/// Returns the memory configuration for index and payloads together.
 MemoryConfig memory_of_both(const Plan& plan) {
   const Config& config = plan.config;
   MemoryConfig out;
@@ -61,8 +61,7 @@ MemoryConfig memory_of_both(const Plan& plan) {
   out.pages = plan.pages;
   out.reclaim = config.reclaim;
   out.thp = config.huge_pages == HugePages::kThp;
-  // Chunks are reserved without being promised: beyond this, the kernel would end the process and not
-  // the run.
+  // Reserving chunks does not commit memory. Beyond this limit the kernel would kill the process, not just the run.
   out.limit = std::min(available_memory(), available_memory_on(plan.pages));
   return out;
 }
@@ -71,7 +70,7 @@ MemoryConfig memory_of_both(const Plan& plan) {
 
 MemoryConfig memory_config_of(const Plan& plan) {
   MemoryConfig out = memory_of_both(plan);
-  out.limit -= std::min(out.limit - 1, plan.payload_bytes());  // zero would be no limit
+  out.limit -= std::min(out.limit - 1, plan.payload_bytes());  // at least 1, since zero means no limit
   return out;
 }
 
@@ -94,7 +93,8 @@ OrReason<double> Trial::nodes_per_fetch(const Slice& slice) {
     if (request.kind == OpKind::kMultiGet) std::for_each_n(slice.gets + request.number, request.limit, visit);
   }
   if (fetches == 0)
-    return OrReason<double>::missing(fmt::format("none of the {} operations looked at is a lookup", slice.count));
+    return OrReason<double>::missing(
+        fmt::format("none of the {} operations that were examined is a lookup", slice.count));
   return static_cast<double>(nodes) / static_cast<double>(fetches);
 }
 

@@ -1,24 +1,24 @@
-// A trial is one run of one Plan over one index: load, verify, warm up, measure, check. It is cut in two,
-// so that what must be compiled once a pair stays small:
+// A trial is one run of one Plan over one index: load, verify, warm up, measure, check. It has two halves, so that the
+// code that is compiled once a pair stays small:
 //
 //     run_trial (run_trial.h, once)           TrialOf<SharedIndex> (trial_of.h, runner_of.h, once a pair)
 //     phases, threads, pinning, clocks,       the one hot loop: a virtual call hands it a slice of
 //     operations, progress, results    ──►    at most kSliceRequests prepared requests, which it runs with
 //                                             the index's operations inlined
 //
-// A request is an operation with everything worked out beforehand: its key (a number, or a pointer to its
-// bytes), the value to write, and what a find must come back with. They are dealt to whoever asks
-// (dealer.h). Threads make them for themselves, all at the same time, and then run them, all at the same
-// time; the clock on the wall runs in these rounds only (rounds.h):
+// A request is an operation with everything worked out beforehand: its key (a number, or a pointer to its bytes), the
+// value to write, and the required result of a find. The dealer hands operations to any thread that asks (dealer.h).
+// All threads make their requests at the same time, and then run them at the same time. Only the time of these rounds
+// counts (rounds.h):
 //
 //     thread t   | make requests |##########| make requests |##########| ...     # = a round, in slices
 //
-// The throughput is the operations divided by the seconds of all rounds. What share of the wall time that was
-// and what making a request costs are part of the result.
+// The throughput is the operations divided by the seconds of all rounds. The result also says what share of the wall
+// time the rounds were, and what making a request costs.
 //
-// Every value says which key it belongs to (workloads/value.h): a find that comes back with another key's
-// value is seen at once, in the measured loop, and so is a miss of a key that nobody ever erases, and a hit
-// of one that nobody ever inserted.
+// Every value says which key it belongs to (workloads/value.h). So the measured loop detects three mistakes at once: a
+// find that returns another key's value, a miss of a key that is never erased, and a hit of a key that is never
+// inserted.
 #pragma once
 
 #include <atomic>
@@ -44,28 +44,28 @@ namespace latchlab {
 
 class Latencies;
 
-/// What walking over the idle index found: the counterpart of the tally.
+/// The contents of the idle index, found by walking over it: the counterpart of the tally.
 struct Contents {
   u64 keys = 0;
   u64 checksum = 0;      ///< sum of the tags in all values
   u64 wrong_values = 0;  ///< values whose tag is not their key's
   u64 disorder = 0;      ///< keys of an ordered index that are not greater than the one before
-  std::string example;   ///< of the first mistake, one line
+  std::string example;   ///< the first mistake, in one line
 };
 
 struct SyncReport {
   SyncStats stats;
-  /// Operations that needed no lock, or took it because it is cheaper, where the policy elides and had anything to
-  /// elide.
+  /// Operations that elided their lock, or took it by choice because that is cheaper. Nothing if the policy does not
+  /// elide, or had nothing to elide.
   std::optional<u64> elided;
-  std::optional<std::string> degraded;  ///< why the policy cannot do what its word promises, where it says so
-  std::string contradiction;            ///< counters that cannot all be right, one line; empty if they can
+  std::optional<std::string> degraded;  ///< why the policy cannot do here what its name promises, if it cannot
+  std::string contradiction;            ///< counters that contradict each other, in one line; empty if none do
 };
 
-/// What a policy met with in a thread's operations.
+/// Counts of the contention that a thread's operations met under a policy.
 struct ContentionCounts {
-  u64 elidable = 0;   ///< what could be elided: operations of the policy, or changes
-  u64 fallbacks = 0;  ///< of them not elided, by choice or not
+  u64 elidable = 0;   ///< operations of the policy, or changes, that could be elided
+  u64 fallbacks = 0;  ///< those among them that were not elided, by choice or not
   u64 aborts = 0;
   u64 restarts = 0;
 
@@ -77,11 +77,11 @@ struct ContentionCounts {
   }
 };
 
-/// A run of requests; `only` if all are of one kind.
+/// A sequence of requests that is run at once.
 struct Slice {
   const Request* requests = nullptr;
   u32 count = 0;
-  std::optional<OpKind> only;
+  std::optional<OpKind> only;     // the kind of all requests, if they are of one kind
   bool teaches = true;            // an index that learns from lookups may learn from these
   const Request* gets = nullptr;  // the keys of multi-gets (Request::number)
 };
@@ -89,46 +89,46 @@ struct Slice {
 /// One thread's access to the index that also runs requests.
 class Runner : public Erased::Session {
  public:
-  /// Runs the requests, looking at `stop` every `stop_requests`, at most kStopRequests; returns how many were run.
-  /// Times calls where there are `latencies`. Throws std::bad_alloc if memory is out: the tally holds what was done
-  /// before.
+  /// Runs the requests and returns how many were run. Looks at `stop` every `stop_requests` (at most kStopRequests).
+  /// Times calls if `latencies` is not null. Throws std::bad_alloc if memory is out; the tally then has the operations
+  /// done before.
   virtual u32 run(const Slice& slice, const std::atomic<bool>& stop, Tally& tally, u32 stop_requests,
                   Latencies* latencies) = 0;
 
-  /// The policy's counters of this thread so far, in the order of its list of fields, then its histogram.
+  /// Returns the policy's counters of this thread so far, in the order of their list of fields, then their histogram.
   [[nodiscard]] virtual std::vector<u64> counters() const = 0;
-  /// The sums of those that tell of contention.
+  /// Returns the sums of the counters that tell of contention.
   [[nodiscard]] virtual ContentionCounts contention() const = 0;
 };
 
 /// The typed half of a trial. A trial is run once.
 class Trial : public Erased {
  public:
-  /// What its runners are to know, and payloads from `pages`; before the first of them.
+  /// Takes from the plan what runners need, and makes payloads from `pages`. Call it before runner().
   void prepare(const Plan& plan, PageSource& pages);
 
-  /// For the calling thread. Of an index that is prepared.
+  /// Makes a runner for the calling thread. Call prepare() before.
   [[nodiscard]] virtual std::unique_ptr<Runner> runner() = 0;
-  /// Which are to be filled before a runner runs; null where the index keeps the values.
+  /// Returns the payloads, which must be filled before a runner runs; null if the index keeps the values.
   [[nodiscard]] Payloads* payloads() const { return payloads_.get(); }
-  /// Threads fill the index one after the other: only one may write at a time, or a lock sees to it and is slow to pass
-  /// on.
+  /// Returns true if threads must load one after the other: only one may write at a time, or the policy's writers take
+  /// turns and handing the lock over is slow.
   [[nodiscard]] virtual bool loads_in_turns() const = 0;
   [[nodiscard]] virtual bool elides() const = 0;
-  /// Whether lookups by the batch, and so multi-gets, are one call of the index.
+  /// Returns true if a batch of lookups, and so a multi-get, is one call of the index.
   [[nodiscard]] virtual bool finds_batches() const = 0;
-  /// What the policy's options and its counters, summed over all runners that did `operations`, say.
+  /// Returns what the policy's options and its counters say. `sums` are over all runners, which did `operations`.
   [[nodiscard]] virtual SyncReport sync_report(const std::vector<u64>& sums, u64 operations) const = 0;
-  /// What the policy's reclaimer has counted, where it has a grace period. While no operation runs.
+  /// Returns the counters of the policy's reclaimer, if it has a grace period. Call it while no operation runs.
   [[nodiscard]] virtual OrReason<ReclaimCounters> reclaim() const = 0;
-  /// Bytes in blocks that hold something, and in all that it keeps from the system; itself included.
+  /// Return the bytes in live blocks and the bytes taken from the system, the index object itself included.
   [[nodiscard]] u64 live_bytes() const { return own_bytes() + bytes().live; }
   [[nodiscard]] u64 reserved_bytes() const { return own_bytes() + bytes().reserved; }
-  /// The mappings that it lies in, where it has them from the harness and they are known.
+  /// Returns the mappings that the index lies in; none if the harness did not provide them.
   [[nodiscard]] virtual std::vector<ChunkSource::Chunk> chunks() const = 0;
-  /// Nodes a lookup, over the lookups among the requests; where they are counted. No runner may be running.
+  /// Returns the mean number of nodes that the lookups among the requests visit. No runner may be running.
   [[nodiscard]] OrReason<double> nodes_per_fetch(const Slice& slice);
-  /// Walks over the whole index; no runner may be running. O(keys).
+  /// Walks over the whole index. No runner may be running. O(keys).
   [[nodiscard]] Contents contents();
 
  protected:
@@ -137,14 +137,14 @@ class Trial : public Erased {
   std::unique_ptr<Payloads> payloads_;
 };
 
-/// What --alloc and --hugepages mean to an index; its limit is what payloads leave.
+/// Returns the index's memory configuration, from --alloc and --hugepages. Its limit is the memory that payloads leave.
 [[nodiscard]] MemoryConfig memory_config_of(const Plan& plan);
 
-/// A key for an error message: a number, or text with everything unprintable escaped.
+/// Returns a key for an error message: a number, or quoted text with unprintable bytes escaped.
 [[nodiscard]] std::string shown(u64 key);
 [[nodiscard]] std::string shown(std::string_view key);
 
-/// Every counter of a list of fields with its name.
+/// Returns every counter with its name.
 [[nodiscard]] std::vector<NamedCount> counts_of(const CounterSet auto& counters) {
   std::vector<NamedCount> out;
   for_each_counter(counters, [&](std::string_view name, u64 value) { out.push_back({std::string(name), value}); });

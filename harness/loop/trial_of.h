@@ -1,6 +1,5 @@
-// The typed half of a trial (trial.h): builds the index, hands out its runners (runner_of.h), and turns what the index
-// says into the words of the result; what its policy says is in sync_report.h. Compiled once for each pair of index and
-// policy.
+// The typed half of a trial (trial.h), compiled once for each pair of index and policy. It builds the index, makes its
+// runners (runner_of.h), and describes the index for the result; sync_report.h describes the policy.
 #pragma once
 
 #include <memory>
@@ -26,7 +25,7 @@ class TrialOf final : public ErasedOf<Index, Trial> {
 
  public:
   TrialOf(const Spec& sync, const MemoryConfig& memory, const Spec& index) : Base(sync, memory, index), spec_(sync) {}
-  /// The index of a run, prepared.
+  /// Builds and prepares the index of a run.
   explicit TrialOf(const Plan& plan) : TrialOf(plan.config.sync, memory_config_of(plan), plan.config.index) {
     this->prepare(plan, pages());
   }
@@ -52,7 +51,7 @@ class TrialOf final : public ErasedOf<Index, Trial> {
       }
       return OrReason<ReclaimCounters>::missing("the policy frees at once: it needs no grace period");
     }
-    return OrReason<ReclaimCounters>::missing("the index reclaims by itself and does not say how");
+    return OrReason<ReclaimCounters>::missing("the index reclaims by itself and counts nothing of it");
   }
 
   [[nodiscard]] std::vector<ChunkSource::Chunk> chunks() const override {
@@ -63,7 +62,7 @@ class TrialOf final : public ErasedOf<Index, Trial> {
  private:
   using SessionThread = decltype(std::declval<Index&>().join());
 
-  /// Of the policy's machine; the system's where the policy has no machine, or the machine no pages.
+  /// Returns the page source of the policy's machine, or the system's if there is none.
   static PageSource& pages() {
     if constexpr (requires { typename PolicyOf<Index>::Machine; }) {
       if (PageSource* const own = PolicyOf<Index>::Machine::pages()) return *own;

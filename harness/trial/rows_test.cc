@@ -171,7 +171,7 @@ TEST_CASE("a row whose last operations look nothing up says so of them, not of t
   REQUIRE(result.rows);
   REQUIRE(result.rows->size() == 2);
   CHECK_THAT((*result.rows)[1].nodes_per_fetch.reason,
-             Catch::StartsWith("none of the ") && Catch::EndsWith(" operations looked at is a lookup"));
+             Catch::StartsWith("none of the ") && Catch::EndsWith(" operations that were examined is a lookup"));
 }
 
 TEST_CASE("a row's nodes are of operations of that row, whichever thread did them") {
@@ -189,7 +189,7 @@ TEST_CASE("a row's nodes are of operations of that row, whichever thread did the
     if (row.phase.starts_with("look")) {
       CHECK(row.nodes_per_fetch);
     } else {
-      CHECK(row.nodes_per_fetch.reason == "none of the 256 operations looked at is a lookup");
+      CHECK(row.nodes_per_fetch.reason == "none of the 256 operations that were examined is a lookup");
     }
   }
 }
