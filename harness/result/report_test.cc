@@ -251,7 +251,7 @@ TEST_CASE("a document and a block show the offered load of an open loop", "[repo
   CHECK(testing::schema_violations("harness/result/result.schema.json", uncounted.dump()) ==
         std::vector<std::string>{});
   CHECK_THAT(block_of(result),
-             Catch::Contains("response     -: --latency=off: no call was timed, and so no response time either\n"));
+             Catch::Contains("response     -: --latency=off: no call was timed, so there are no response times\n"));
   result.trial.offer = OrReason<OfferedLoad>::missing("a closed loop");
   CHECK_THAT(block_of(result), !Catch::Contains("waits for arrivals"));
   CHECK_THAT(block_of(result), Catch::Contains("ns of processor time each"));

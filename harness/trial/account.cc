@@ -28,7 +28,7 @@ namespace {
 
 constexpr double kMuchSteal = .05;
 
-// Files may change while their names stay, so a document has what they say.
+// Files may change while their names stay, so the document contains the facts that they state.
 
 OrReason<KeyFile> key_file_of(const Measurement& m) {
   const auto& lines = m.key_lines;
@@ -57,7 +57,7 @@ OrReason<std::vector<PhaseInfo>> workload_phases_of(const Workload& workload) {
                                    : About(about(workload.phases()));
 }
 
-/// What a Wiscer file says of the run and options say otherwise.
+/// Returns notes about settings of a Wiscer file that options override.
 std::vector<std::string> overridden(const WiscerFile& file, const Config& config) {
   std::vector<std::string> notes;
   if (file.engine && file.engine->index != config.index.name) {
@@ -73,7 +73,7 @@ std::vector<std::string> overridden(const WiscerFile& file, const Config& config
   return notes;
 }
 
-/// A replay writes values of one size, a multiple of eight bytes.
+/// Returns a note if a replay changes the size of values: it writes values of one size, a multiple of eight bytes.
 std::optional<std::string> resized(const Trace& trace, u32 value_size) {
   const Trace::Values& values = trace.values();
   const auto as_written = [&](u32 bytes) { return (u64{bytes} + 7) / 8 * 8 == value_size; };
@@ -85,7 +85,7 @@ std::optional<std::string> resized(const Trace& trace, u32 value_size) {
       static_cast<double>(values.bytes) / static_cast<double>(values.count), value_size);
 }
 
-/// Phases that have more operations than their file asks for.
+/// Returns a note about phases that have more operations than their file asks for.
 std::optional<std::string> rounded_up(const std::vector<WorkloadPhase>& phases) {
   std::vector<std::string> longer;
   for (const WorkloadPhase& phase : phases) {
@@ -119,17 +119,17 @@ bool has_run(const Measurement& m, std::string_view phase) {
   return std::ranges::find(m.phases, phase, &Phases::Outcome::name) != m.phases.end();
 }
 
-/// How the run came to its measured phase, or did not.
+/// Returns the remarks about the phases up to the measured one.
 Remarks remarks_of_phases(const Plan& plan, const Measurement& m) {
   Remarks out;
   const auto fail = [&](std::string text) { out.push_back({Status::kFailed, std::move(text)}); };
   if (!m.join_failure.empty()) fail(fmt::format("a thread cannot join the index: {}", m.join_failure));
   if (!plan.seats.binds) out.push_back({Status::kOk, "threads are not pinned: the topology describes another machine"});
   if (!m.pinned) out.push_back({Status::kOk, "the kernel refuses to pin threads"});
-  if (has_run(m, "payloads") &&
-      plan.config.batch.keys == 1) {  // batches see to their payloads in the loop that they have without
+  // Batches use the same loop with and without payloads.
+  if (has_run(m, "payloads") && plan.config.batch.keys == 1) {
     out.push_back(
-        {Status::kOk, "with payloads operations run in a loop of their own: a ratio to --value-size=8 has that in it"});
+        {Status::kOk, "with payloads operations run in a loop of their own: a ratio to --value-size=8 includes that"});
   }
   for (const Phases::Outcome& phase : m.phases) {
     if (!phase.failure.empty()) fail(fmt::format("{} in phase {}", phase.failure, phase.name));
@@ -141,15 +141,15 @@ Remarks remarks_of_phases(const Plan& plan, const Measurement& m) {
   return out;
 }
 
-/// That the index was full: with what in it, and `when`.
+/// Returns the remark that the index was full, with how many keys, and `when`.
 std::string full(const Plan& plan, const Measurement& m, std::string_view when) {
   const std::string room = plan.most_keys == ~u64{0} ? std::string() : fmt::format(" in {} slots", plan.most_keys);
   return fmt::format("the index was full, with {} keys{}, {}", m.tally.keys, room, when);
 }
 
-/// Whether inserts can only fail from now on.
+/// Returns true if all further inserts fail, since every key is in the index.
 bool used_up(const Workload& workload, const Measurement& m) {
-  if (workload.by_file() || !workload.phases().empty()) return false;  // its inserts are of keys that it has for them
+  if (workload.by_file() || !workload.phases().empty()) return false;  // a file has reserved keys for its inserts
   const Mix& mix = workload.mix();
   const bool only_grows = mix.has(OpKind::kInsert) && !mix.fills() && !mix.has(OpKind::kErase);
   return only_grows && m.keeps && m.tally.keys == m.key_capacity;
@@ -167,7 +167,8 @@ Ending ending_of(const Plan& plan, const Measurement& m) {
                                             : Ending::kRecords;
 }
 
-/// An end that may come as a surprise: of the two of an insert run the nearer one, and of any run a full index.
+/// Returns notes about an end that may come as a surprise: a full index, the earlier one of two ends that options set,
+/// or operations that the warm-up did.
 Remarks early_end(const Plan& plan, const Measurement& m, const Throughput& t) {
   Remarks out;
   if (m.failed()) return out;
@@ -199,13 +200,14 @@ Remarks early_end(const Plan& plan, const Measurement& m, const Throughput& t) {
   return out;
 }
 
-/// An open loop that its threads cannot bear measures how long it was looked at.
+/// Returns the offered load. A run whose threads could not bear the rate is degraded: its response times depend on its
+/// length.
 Account<OrReason<OfferedLoad>> offer_account(const Config& config, const MeasuredPhase& phase,
                                              const OrReason<Throughput>& throughput) {
   if (!phase.offer) return {OrReason<OfferedLoad>::missing(kClosedLoop), {}};
   if (!throughput) return {};
   Account<OrReason<OfferedLoad>> out{*phase.offer, {}};
-  if (config.rate && phase.offer->late) {  // a search says it of every try
+  if (config.rate && phase.offer->late) {  // a search for --slo reports it for every try
     out.remarks.push_back({Status::kDegraded, too_much(*phase.offer, throughput->per_second)});
   }
   return out;
@@ -219,7 +221,7 @@ OrReason<PmuResult> pmu_of(const Measurement& m, const OrReason<Throughput>& thr
   return pmu_account(m.events, threads, m.measured->packages, throughput->operations);
 }
 
-/// But for the threads'.
+/// Returns the placement, except where each thread ran.
 Placement placement_of(const Plan& plan, const Measurement& m) {
   using Nodes = OrReason<PageNodes>;
   Placement out;
@@ -238,7 +240,7 @@ Placement placement_of(const Plan& plan, const Measurement& m) {
   return out;
 }
 
-/// A processor that was not seen is missing for the reason `unseen`.
+/// Returns where each thread ran. `unseen` is the reason why a processor is missing.
 std::vector<ThreadPlacement> places_of_threads(const Plan& plan, const Topology& topology, const Measurement& m,
                                                const std::string& unseen) {
   std::vector<std::optional<u32>> seen_on(plan.seats.threads());
@@ -255,9 +257,9 @@ Validation validation_of(const Config& config, const Measurement& m) {
   return m.contents ? validate(m.tally, *m.contents) : out;
 }
 
-/// The limits with what an operation is worth in them.
+/// Returns the limits with the cost of an operation relative to them.
 Limits limits_of(const Plan& plan, const Measurement& m, const Throughput& throughput) {
-  constexpr const char* kWaits = "threads of an open loop wait for operations, too: what one takes is its latency";
+  constexpr const char* kWaits = "threads of an open loop also wait for operations: the time of one is its latency";
   if (!m.measured->offer) return with_limit_ratios(m.limits, throughput, plan.seats.processors);
   Limits out = m.limits;
   out.chase_ratio = out.independent_ratio = OrReason<double>::missing(kWaits);
@@ -355,7 +357,7 @@ Account<OrReason<std::vector<NamedCount>>> reclaim_account(const MeasuredPhase& 
   if (counts.stalled > 0) {
     out.remarks.push_back(
         {Status::kOk,
-         fmt::format("memory to reclaim piled up {} times: a thread was long in its operation", counts.stalled)});
+         fmt::format("memory to reclaim piled up {} times: a thread was in one operation for a long time", counts.stalled)});
   }
   return out;
 }
@@ -390,7 +392,7 @@ Account<MemoryUse> memory_account(const Plan& plan, const Measurement& m) {
   if (plan.config.clear_accessed_ns == 0) {
     memory.accessed_cleared = Bytes::missing("--clear-accessed=off");
   } else if (phase.accessed_cleared == 0) {
-    const std::string why = phase.accessed_stay.value_or(fmt::format("{} was written in vain", kClearRefs));
+    const std::string why = phase.accessed_stay.value_or(fmt::format("writing {} cleared no bits", kClearRefs));
     memory.accessed_cleared = Bytes::missing(why);
     out.remarks.push_back({Status::kDegraded, "Accessed bits are not cleared: " + why});
   } else {
@@ -485,7 +487,7 @@ TrialResult document(const Plan& plan, const Topology& topology, const Measureme
   } else {
     const std::string mistakes = describe_errors(m.tally);
     if (!mistakes.empty()) found(Status::kInvalid, "during the run: " + mistakes);
-    // An operation that memory ran out in may have counted and not returned, in an index with memory of its own.
+    // If memory ran out inside an operation, an index with memory of its own may have counted a key and not returned.
     const bool excused = out.status == Status::kFailed && !plan.own_memory.empty();
     if (!out.validation.passed.value.value_or(true) && !excused) found(Status::kInvalid, out.validation.detail);
     if (out.throughput) out.limits = limits_of(plan, m, *out.throughput);

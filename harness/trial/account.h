@@ -1,5 +1,5 @@
-// Accounts: what a Measurement means, part by part. They are functions of a plan and of what was observed, and of
-// nothing else; document() puts their parts together.
+// Accounts turn a Measurement into the document, part by part. Each is a pure function of the plan and the measurement;
+// document() assembles the parts.
 #pragma once
 
 #include <optional>
@@ -12,27 +12,27 @@
 
 namespace latchlab {
 
-/// The whole document. The worst remark is its status (TrialResult::worsen), and notes are in the order of the run;
-/// those of options that are inert are the last.
+/// Returns the whole document. The worst remark becomes its status (TrialResult::worsen). Notes are in the order of the
+/// run; notes about inert options come last.
 [[nodiscard]] TrialResult document(const Plan& plan, const Topology& topology, const Measurement& m);
 
-/// Why a run ends before its measured phase although no thread failed: the index is wrong or full, or nothing is left
-/// to do.
+/// Returns why a run ends before its measured phase although no thread failed, if it does: the index is wrong or full,
+/// or no operation is left.
 [[nodiscard]] std::optional<Remark> obstacle(const Plan& plan, const Measurement& m);
 
-/// The remarks say whether others had the processors of a run: it is noisy where a thread had less than
-/// kEnoughOnProcessor, and a note says where the host took a twentieth of the machine's time or more.
+/// Returns whether other programs used the processors of a run. The run is noisy if a thread was on a processor for
+/// less than kEnoughOnProcessor of its time. A note says so if the host took 5 % of the machine's time or more.
 [[nodiscard]] Account<Health> health_account(const Plan& plan, const Measurement& m);
 
-/// No part where no operation was done. `m` has a measured phase, here and where it is asked for below.
+/// Returns the throughput; no part if no operation was done. `m` must have a measured phase.
 [[nodiscard]] Account<OrReason<Throughput>> throughput_account(const Plan& plan, const Measurement& m);
 
 [[nodiscard]] Account<OrReason<std::vector<NamedCount>>> reclaim_account(const MeasuredPhase& phase);
 
 [[nodiscard]] Account<MemoryUse> memory_account(const Plan& plan, const Measurement& m);
 
-/// Adds how many lines one operation is worth in a thread's time on its processor, without the time in which it
-/// waited for its turn on a shared one: `processors` is how many the threads had together.
+/// Adds the cost of one operation in cache-line accesses: a thread's time on a processor for one operation, over that
+/// of one access. `processors` is how many the threads had together, so waiting for a shared processor does not count.
 [[nodiscard]] Limits with_limit_ratios(Limits limits, const Throughput& throughput, u32 processors);
 
 }  // namespace latchlab

@@ -1,16 +1,18 @@
-// Who does which operations of a stream: whoever asks gets the next ones. So a thread that is slow, or loses its
-// processor, is dealt less; what is done is at any moment the beginning of the stream, but for what threads hold, and a
-// run of N operations does the next N, however many threads do them.
+// The dealer hands the operations of a stream to threads: a thread that asks claims the next ones. Three consequences:
 //
-// It matters most where the index is a window that moves on (workloads/mix_stream.h). Threads that went on by
-// themselves would drift apart, and an erase that overtakes the insert of its key leaves that key behind. So such a
-// window is to be long beside what threads hold: they make fewer operations ready for a round then.
+//   1. a thread that is slow, or descheduled, claims less;
+//   2. the operations done are at any moment the beginning of the stream, except for those that threads hold;
+//   3. a run of N operations does the next N, with any number of threads.
 //
-// Where a stream has sections (Stream::sections), it is dealt to the end of one, and goes on when somebody says so.
-// That all threads come there together, hands get smaller before it.
+// This matters most if the index is a moving window over the keys (workloads/mix_stream.h). Threads that advanced
+// independently would drift apart, and an erase that overtakes the insert of its key leaves that key behind. So the
+// window must be long compared to the operations that threads hold: threads then make fewer ready for a round.
 //
-// Where a stream is in parts, so that operations on a key keep their order (workloads/trace_stream.h), each thread is
-// dealt those of its own.
+// A stream with sections (Stream::sections) is dealt to the end of a section; next_section() goes on to the next one.
+// Claims get smaller towards the end of a section, so that all threads arrive there together.
+//
+// A stream in parts keeps the order of operations on a key (workloads/trace_stream.h): each thread claims operations of
+// its own part.
 #pragma once
 
 #include <algorithm>
@@ -31,63 +33,65 @@ class Dealer {
     u32 count = 0;
   };
 
-  /// For `threads` threads and the operations from 0 to `end`, each of `keys` keys at most; `window`: how many records
-  /// the index holds while the stream replaces them, 0 where it does not.
+  /// Deals the operations from 0 to `end` to `threads` threads. An operation has at most `keys` keys. `window` is how
+  /// many records the index holds while the stream replaces them; 0 if it does not replace them.
   Dealer(u32 threads, u64 window, u64 end, u32 keys = 1)
       : Dealer(threads, window, std::vector<u64>{0, end}, {}, keys) {}
-  /// The same of a stream in parts (Stream::parts): one that all threads share, or one for each. `sections`: of the one
-  /// that they share, to whose ends it deals where in_sections() says so.
+  /// Deals a stream in parts (Stream::parts): one part that all threads share, or one for each thread. `sections` are
+  /// the ends of the sections of a shared part; they matter while in_sections() is true.
   Dealer(u32 threads, u64 window, const std::vector<u64>& parts, std::vector<u64> sections = {}, u32 keys = 1)
       : threads_(threads),
         lanes_(parts.size() - 1),
         round_(round_of(threads, window, keys)),
         sections_(std::move(sections)) {
     for (std::size_t i = 0; i < lanes_.size(); ++i) {
-      lanes_[i].next.store(parts[i], kRelaxed);  // relaxed: nobody asks
+      lanes_[i].next.store(parts[i], kRelaxed);  // relaxed: no thread claims yet
       lanes_[i].end = lanes_[i].limit = lanes_[i].last = parts[i + 1];
     }
   }
 
-  /// Operations that a thread may hold, and should have before a round begins: a multiple of kSliceRequests, at most
-  /// kRoundRequests.
+  /// Returns how many operations a thread may hold, and should hold before a round begins: a multiple of
+  /// kSliceRequests, at most kRoundRequests.
   [[nodiscard]] u32 round() const { return round_; }
 
-  /// The next ones of thread t, a multiple of kSliceRequests of them that `room` holds, or what there is before the
-  /// end. Any thread, at any time.
+  /// Claims the next operations for thread t: as many multiples of kSliceRequests as fit into `room`, or fewer before
+  /// the end. Any thread may call it at any time.
   [[nodiscard]] Claim deal(u32 t, u32 room) {
     Lane& lane = lanes_[t % lanes_.size()];
     const u32 most = std::min(room / kSliceRequests * kSliceRequests, fair_share(lane));
-    const u64 first = lane.next.fetch_add(most, kRelaxed);  // relaxed: the number is the whole message
+    const u64 first = lane.next.fetch_add(most, kRelaxed);  // relaxed: it publishes nothing but the number
     if (first >= lane.end) return {};
     return {.first = first, .count = static_cast<u32>(std::min<u64>(most, lane.end - first))};
   }
 
-  /// Whether each thread has operations of its own; else all share what there is.
+  /// True if each thread has a part of its own; false if all threads share one.
   [[nodiscard]] bool in_parts() const { return lanes_.size() > 1; }
-  /// The next one for thread t, and how many are still to be dealt to it, or in all where they are shared. While nobody
-  /// asks.
+
+  // Call all that follow, except in_sections(), while no thread claims.
+
+  /// Return the next operation of thread t's part, and how many operations of that part are still to be dealt.
   [[nodiscard]] u64 next(u32 t) const { return lanes_[t % lanes_.size()].undealt(); }
   [[nodiscard]] u64 left_for(u32 t) const { return lanes_[t % lanes_.size()].end - next(t); }
 
-  /// The first one of the first part that nobody was dealt, and that part's end. While nobody asks.
+  /// Return the first operation of the first part that no thread has claimed, and that part's end.
   [[nodiscard]] u64 next() const { return lanes_[0].undealt(); }
   [[nodiscard]] u64 end_of_first() const { return lanes_[0].last; }
 
-  /// How many there are that nobody was dealt, of all parts to their ends. While nobody asks.
+  /// Returns how many operations no thread has claimed, in all parts to their ends.
   [[nodiscard]] u64 left() const {
     u64 left = 0;
     for (const Lane& lane : lanes_) left += lane.last - lane.undealt();
     return left;
   }
 
-  /// Deals `count` more at most, of each part its share in what is left; also if it was to deal less before. While
-  /// nobody asks.
+  /// Deals at most `count` more operations, of each part in proportion to what is left of it. It replaces an earlier
+  /// limit, also a smaller one.
   void end_after(u64 count) {
     u64 left = this->left();
     for (Lane& lane : lanes_) {
       const u64 next = lane.undealt(), own = lane.last - next;
-      lane.next.store(next, kRelaxed);               // relaxed: nobody asks
-      __extension__ using Wide = unsigned __int128;  // of two counts
+      lane.next.store(next, kRelaxed);               // relaxed: no thread claims
+      __extension__ using Wide = unsigned __int128;  // the product of two counts may exceed 64 bits
       const u64 share = count >= left ? own : static_cast<u64>(static_cast<Wide>(own) * count / left);
       lane.limit = next + share;
       count -= share;
@@ -96,15 +100,15 @@ class Dealer {
     draw_end();
   }
 
-  /// Whether it deals to the end of a section only, from here on. While nobody asks.
+  /// From here on deals to the end of the current section only, if `are` and the stream has sections.
   void in_sections(bool are) {
     in_sections_ = are && !sections_.empty();
     draw_end();
   }
   [[nodiscard]] bool in_sections() const { return in_sections_; }
-  /// That one, from 0.
+  /// Returns the current section, from 0.
   [[nodiscard]] std::size_t section() const { return section_; }
-  /// Goes on to the next one; false if what there is to deal ends with this one. While nobody asks.
+  /// Goes on to the next section. Returns false if there is nothing to deal after the current one.
   [[nodiscard]] bool next_section() {
     if (lanes_[0].end == lanes_[0].limit) return false;
     ++section_;
@@ -115,22 +119,23 @@ class Dealer {
  private:
   struct alignas(kFalseSharingBytes) Lane {
     std::atomic<u64> next{0};
-    u64 end = 0;                                                        // of what is dealt now
-    u64 limit = 0;                                                      // of what is to be dealt
-    u64 last = 0;                                                       // of the part
-    u64 undealt() const { return std::min(next.load(kRelaxed), end); }  // relaxed: nobody asks, or any moment will do
+    u64 end = 0;    // the end of what can be claimed now
+    u64 limit = 0;  // the end that end_after() has set
+    u64 last = 0;   // the end of the part
+    /// Returns the first operation that no thread has claimed. Relaxed: no thread claims, or an old value will do.
+    u64 undealt() const { return std::min(next.load(kRelaxed), end); }
   };
 
-  /// All threads together hold at most a sixteenth of the window, and each no more keys than a round has requests; but
-  /// each a slice.
+  /// Returns how many operations a thread may hold. All threads together hold at most a sixteenth of the window, and
+  /// each at most kRoundRequests keys; but each may hold at least one slice.
   static u32 round_of(u32 threads, u64 window, u32 keys) {
     const u64 most = kRoundRequests / keys / kSliceRequests * kSliceRequests;
     const u64 share = window == 0 ? most : std::min(most, window / 16 / threads / kSliceRequests * kSliceRequests);
     return static_cast<u32>(std::max<u64>(share, kSliceRequests));
   }
 
-  /// The most operations that a thread is dealt at once: its share of what is left of a section, in whole slices, at
-  /// least one. There is no such limit where the stream has no sections.
+  /// Returns the most operations that a thread may claim at once: its share of the rest of a section in whole slices,
+  /// at least one. There is no such limit if the stream has no sections.
   u32 fair_share(const Lane& lane) const {
     if (!in_sections_) return ~u32{0};
     const u64 left = lane.end - lane.undealt();
@@ -138,10 +143,10 @@ class Dealer {
         std::clamp<u64>(left / threads_ / kSliceRequests * kSliceRequests, kSliceRequests, kRoundRequests));
   }
 
-  /// Makes the ends of what is dealt now what limits and sections say. While nobody asks.
+  /// Sets each lane's end from its limit and the current section.
   void draw_end() {
     for (Lane& lane : lanes_) {
-      lane.next.store(lane.undealt(), kRelaxed);  // relaxed: nobody asks
+      lane.next.store(lane.undealt(), kRelaxed);  // relaxed: no thread claims
       lane.end = in_sections_ ? std::min(lane.limit, sections_[section_]) : lane.limit;
     }
   }

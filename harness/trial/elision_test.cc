@@ -115,7 +115,7 @@ TEST_CASE("a policy that elided nothing, or otherwise than asked, is degraded wh
   CHECK(otherwise.reason == "it begins later");
   const TrialResult silent = run_of<Eliding<Elision::kSilent>>(small("lookup"));
   CHECK(silent.status == Status::kInvalid);
-  CHECK(silent.reason == "no operation was elided, although the probe says that they can be here");
+  CHECK(silent.reason == "no operation was elided, although the probe says that elision works here");
 }
 
 TEST_CASE("a result that is degraded for its policy and for its index says both") {

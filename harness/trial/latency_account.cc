@@ -14,7 +14,7 @@ namespace latchlab {
 
 namespace {
 
-/// Percentiles, in thousandths of a percent: those that at least one call lies beyond.
+/// Returns the summary of a histogram. It has a percentile only if at least one call lies beyond it.
 LatencySummary summary_of(const Histogram& ns) {
   LatencySummary out{.count = ns.count(),
                      .mean_ns = ns.mean(),
@@ -34,7 +34,7 @@ OrReason<LatencySummary> response_of(const Histogram& ns) {
   return ns.count() > 0 ? OrReason(summary_of(ns)) : OrReason<LatencySummary>::missing(kClosedLoop);
 }
 
-/// The mean time of a call over its keys.
+/// Returns the mean time of a call divided by its keys.
 OrReason<double> per_key_ns(const Latency& latency, const std::vector<OperationRate>& rates, u32 batch) {
   const auto timed = [&](OpKind kind) {
     return std::ranges::count(latency.operations, word(kind), &OperationLatency::name) != 0;
@@ -47,7 +47,7 @@ OrReason<double> per_key_ns(const Latency& latency, const std::vector<OperationR
   return latency.all.mean_ns * static_cast<double>(gets.count) / static_cast<double>(gets.keys);
 }
 
-/// But for share_of_time and per_key_ns.
+/// Returns the latencies, except share_of_time and per_key_ns.
 Latency latency_of(const Latencies& all, const SyncStats& sync, double clock_ns) {
   Latency out{.clock_ns = clock_ns,
               .share_of_time = 0,
@@ -87,7 +87,8 @@ Latency latency_of(const Latencies& all, const SyncStats& sync, double clock_ns)
   return out;
 }
 
-/// That timing costs throughput in a closed loop. `operations`: of the measured phase, `batch` of them in a call.
+/// Returns the note about what timing costs in a closed loop. `operations` are those of the measured phase, `batch` of
+/// them in a call.
 std::string cost_of_timing(const Latency& latency, u64 operations, u32 batch) {
   const double timed = static_cast<double>(latency.all.count) * batch / static_cast<double>(operations);
   return fmt::format(

@@ -1,6 +1,6 @@
 #pragma once
 
-// What a result says of the calls that were timed.
+// The account of timed calls.
 
 #include "harness/config/config.h"
 #include "harness/loop/latency.h"
@@ -10,15 +10,15 @@
 
 namespace latchlab {
 
-/// Why there are no response times, where there are none.
+/// The reason why a closed loop has no response times.
 inline constexpr const char* kClosedLoop =
-    "in a closed loop an operation is due when the one before is done; --rate is an open one";
+    "in a closed loop an operation is due when the one before is done; --rate makes the loop open";
 
-/// The same of an open loop in which no call is timed.
-inline constexpr const char* kUntimed = "--latency=off: no call was timed, and so no response time either";
+/// The reason why an open loop without timed calls has no response times.
+inline constexpr const char* kUntimed = "--latency=off: no call was timed, so there are no response times";
 
-/// What a result says of them; no part where none was timed. In a closed loop a note says what timing cost it. `sync`
-/// says what the policy counts, or why it does not.
+/// Returns the latencies; no part if no call was timed. In a closed loop a note says what timing cost. `sync` has the
+/// policy's counts, or the reason why they are missing.
 [[nodiscard]] Account<OrReason<Latency>> latency_account(const Config& config, const MeasuredPhase& phase,
                                                          const Throughput& throughput, const SyncStats& sync);
 

@@ -1,5 +1,5 @@
-// What a run observed, as plain facts: run_trial.cc fills it phase after phase, and account.h makes the document of it.
-// A test may fill one by hand.
+// Measurement: the facts that a run observed. run_trial.cc fills it phase after phase, and account.h turns it into the
+// document. A test may fill one by hand.
 #pragma once
 
 #include <algorithm>
@@ -24,73 +24,73 @@ namespace latchlab {
 
 /// One thread in the measured phase.
 struct MeasuredThread {
-  SyncStats sync;                               ///< what the policy counted
-  std::vector<PmuCount> events;                 ///< of each event; none where none is counted
-  std::optional<ProcessorTime> processor_time;  ///< but for what it slept at the end of a section
-  std::optional<u32> seen_on;                   ///< the processor, at its end
+  SyncStats sync;                               ///< the policy's counts
+  std::vector<PmuCount> events;                 ///< the count of each event; empty if no event is counted
+  std::optional<ProcessorTime> processor_time;  ///< without the sleep at the ends of sections
+  std::optional<u32> seen_on;                   ///< its processor at the end of the phase
 };
 
-/// The phase that is reported.
+/// The measured phase, which the document reports.
 struct MeasuredPhase {
-  u64 total = ~u64{0};   ///< operations that there would have been without an end by time
-  u64 left = ~u64{0};    ///< of the stream, as it began
-  bool stopped = false;  ///< by a signal
-  Throughput metered;    ///< what the meter knows of it
+  u64 total = ~u64{0};   ///< operations it would have done without an end by time
+  u64 left = ~u64{0};    ///< operations left in the stream when it began
+  bool stopped = false;  ///< a signal stopped it
+  Throughput metered;    ///< as far as the meter knows it
   double wall_seconds = 0;
   Meter::ContentionSeries contention;
   Tally done;
-  std::optional<double> generator_ns;  ///< of an operation, since the run began; nothing where the kernel does not tell
+  std::optional<double> generator_ns;  ///< to make one request, since the run began; nothing if the kernel hides it
   std::vector<MeasuredThread> threads;
-  SyncReport sync;  ///< of all threads
+  SyncReport sync;  ///< summed over all threads
   std::vector<std::vector<PmuCount>> packages;
-  std::optional<Latencies> latencies;  ///< of all threads, where calls are timed
-  double clock_ns = 0;                 ///< what timing an empty call says
-  std::optional<OfferedLoad> offer;    ///< none: a closed loop
+  std::optional<Latencies> latencies;  ///< summed over all threads, if calls are timed
+  double clock_ns = 0;                 ///< measured time of an empty call
+  std::optional<OfferedLoad> offer;    ///< none in a closed loop
   OrReason<ReclaimCounters> reclaim_before, reclaim_after;
   Disturbance before, after;
   PageUse pages;                             ///< at its end
-  u64 accessed_cleared = 0;                  ///< how often
-  std::optional<std::string> accessed_stay;  ///< why they are not cleared, where they are to be and the kernel says it
+  u64 accessed_cleared = 0;                  ///< how often Accessed bits were cleared
+  std::optional<std::string> accessed_stay;  ///< why Accessed bits could not be cleared, if the kernel says so
 
-  /// 0 where nothing was measured.
+  /// Returns how many operations were done; 0 if nothing was measured.
   [[nodiscard]] u64 operations() const { return metered.seconds > 0 ? metered.operations : 0; }
 };
 
 struct Measurement {
-  // Before anything is done.
+  // Observed before the first phase.
   OrReason<double> load_before;
   std::vector<std::string> disturbances;
   MallocServer malloc;
   PageUse pages_before;
-  std::optional<KeySet::Lines> key_lines;  ///< where keys are the lines of a file
+  std::optional<KeySet::Lines> key_lines;  ///< if keys are the lines of a file
   u64 key_capacity = ~u64{0};
   u64 stream_size = ~u64{0};
   bool keeps = true, elides = false, finds_batches = true;  ///< as Trial says
-  std::vector<PmuEvent> events;                             ///< that are asked for
+  std::vector<PmuEvent> events;                             ///< the events that --pmu asks for
 
-  // While there are threads. A failure is what was thrown, one line; empty where nothing was.
+  // Observed while there are threads. A failure is the message of an exception, in one line; empty if there was none.
   std::string start_failure, join_failure, count_failure, leave_failure;
-  bool pinned = true;                   ///< as far as the seats ask for it
-  std::vector<Phases::Outcome> phases;  ///< of the run, in order, with those that need no threads
-  bool loaded = false;                  ///< that and verifying came to their ends, or are left out
-  u64 left = ~u64{0};                   ///< operations of the stream, after the warm-up
-  Tally tally;                          ///< of all threads since the index was empty
+  bool pinned = true;                   ///< every thread that must be pinned is pinned
+  std::vector<Phases::Outcome> phases;  ///< all phases in order, also those that need no threads
+  bool loaded = false;                  ///< loading and verifying are complete, or left out
+  u64 left = ~u64{0};                   ///< operations left in the stream after the warm-up
+  Tally tally;                          ///< sum over all threads since the index was empty
   bool full = false;                    ///< an insert found no room
-  std::optional<u64> keys_at_start;     ///< of the measured phase
+  std::optional<u64> keys_at_start;     ///< keys in the index when the measured phase began
   std::optional<MeasuredPhase> measured;
-  std::optional<SloSearch> slo;  ///< what it was told, where a bound is looked for
+  std::optional<SloSearch> slo;  ///< the search for the rate that --slo asks for
   OrReason<std::vector<ResultRow>> rows;
   bool interrupted = false;
 
-  // When they have left.
-  u64 live_bytes = 0, reserved_bytes = 0;  ///< of the index
+  // Observed when the threads have left.
+  u64 live_bytes = 0, reserved_bytes = 0;  ///< bytes of the index
   OrReason<PageNodes> page_nodes;
   OrReason<double> nodes_per_fetch;
   StreamPrint print;
-  std::optional<Contents> contents;  ///< where they are asked for
+  std::optional<Contents> contents;  ///< for --validate
   Limits limits;
 
-  /// Whether a thread threw something.
+  /// Returns true if a thread threw an exception.
   [[nodiscard]] bool failed() const {
     return !(join_failure + count_failure).empty() ||
            std::ranges::any_of(phases, [](const auto& p) { return !p.failure.empty(); });

@@ -1,7 +1,8 @@
 #pragma once
 
-// Where the threads of a phase wait for each other now and then, and one of them says for all how it goes on. They fall
-// asleep meanwhile, since they may be more than there are processors; a round (rounds.h) begins for all at once anyway.
+// A meeting is a barrier for the threads of a phase, at which the last one to come decides for all how to go on.
+// Threads sleep while they wait, since there may be more threads than processors. Waking up late costs nothing: the
+// next round (rounds.h) begins for all at once.
 
 #include <atomic>
 
@@ -17,24 +18,24 @@ class Meeting {
   /// Begins a meeting of so many threads. Call it while no thread waits.
   void start(u32 threads) {
     threads_ = threads;
-    here_.store(0, kRelaxed);  // relaxed: the team brings it to the threads
+    here_.store(0, kRelaxed);  // relaxed: starting the phase's task in the team synchronizes with its threads
   }
 
-  /// Waits until all have come, the last of which calls `what`, and returns what that returned. False as soon as `stop`
-  /// is set, before which a thread may have left without coming.
+  /// Waits until all threads have come. The last one calls `what`, and all return its result. Returns false as soon as
+  /// `stop` is set, since another thread may then have left without coming.
   template <class What>
   [[nodiscard]] bool meet(const std::atomic<bool>& stop, const What& what) {
-    if (stop.load(kRelaxed)) return false;    // relaxed, here and below: it publishes nothing
+    if (stop.load(kRelaxed)) return false;    // relaxed, here and below: the flag publishes nothing
     const u64 before = held_.load(kRelaxed);  // relaxed: it cannot change before this thread has come
-    // Each arrival pairs with the later ones, so the last one has seen what all did before.
+    // (1) Each arrival synchronizes with the later ones, so the last thread sees what all did before.
     if (here_.fetch_add(1, kAcqRel) + 1 == threads_) {
-      here_.store(0, kRelaxed);  // relaxed: ordered before the next meeting by the release below
+      here_.store(0, kRelaxed);  // relaxed: (2) orders it before the next meeting
       answer_ = what();
-      held_.store(before + 1, kRelease);  // pairs with the acquire
+      held_.store(before + 1, kRelease);  // (2) pairs with (3)
       team_.wake();
       return answer_;
     }
-    const auto held = [&] { return held_.load(kAcquire) != before; };  // pairs with the last one's release
+    const auto held = [&] { return held_.load(kAcquire) != before; };  // (3) pairs with (2)
     team_.sleep_until([&] { return held() || stop.load(kRelaxed); });
     return held() && answer_;
   }
@@ -44,7 +45,7 @@ class Meeting {
   u32 threads_ = 0;
   std::atomic<u32> here_{0};
   std::atomic<u64> held_{0};
-  bool answer_ = false;  // of the last meeting
+  bool answer_ = false;  // the result of the last meeting
 };
 
 }  // namespace latchlab

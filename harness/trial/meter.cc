@@ -17,8 +17,8 @@ void Meter::sample(double seconds) {
   // Relaxed: throughput() comes after the threads have been waited for.
   const bool all_finished =
       std::all_of(threads_.begin(), threads_.end(), [](const Lane& lane) { return lane.finished.load(kRelaxed); });
-  // The last interval of threads that have all finished is a partial one. One in which all made requests and
-  // nothing counted has no rate: the next sample covers it.
+  // Two intervals are skipped. The last one, in which all threads have finished, is incomplete. One in which all
+  // threads made requests, so that no time counted, has no rate: the next sample covers it.
   if (all_finished || seconds <= sampled_seconds_) return;
   const Done now = done();
   const u64 operations = now.operations - told_.operations;

@@ -1,11 +1,11 @@
-// How far the threads are and how fast they go, while they go. Each thread adds the operations that it has
-// done to numbers on lines of its own after every slice. The timekeeper reads them every sampling interval,
-// together with the seconds that count (rounds.h):
+// The meter counts the threads' operations while they run. After every slice a thread adds its operations to counts on
+// cache lines of its own. The timekeeper reads the counts at every sampling interval, together with the seconds that
+// count (rounds.h):
 //
 //     rate of an interval = new operations / new seconds
 //
-// so that the series leaves out and keeps in what the total does. Aborts, fallbacks and restarts go the same way, so
-// that an interval in which a collapse begins shows it.
+// So the series includes and leaves out the same time as the total. Aborts, fallbacks and restarts are counted the same
+// way, so that the series shows in which interval a collapse begins.
 #pragma once
 
 #include <atomic>
@@ -21,35 +21,35 @@ namespace latchlab {
 
 class Meter {
  public:
-  /// Forgets everything: a new phase of `threads` threads.
+  /// Begins a phase of `threads` threads and resets all counts.
   void start(u32 threads);
 
-  /// By thread `thread` only: operations, and what they met with. Under a mutex that is nearly always free, so that a
-  /// sample never has the one without the other.
+  /// Adds operations and the contention that they met. Only thread `thread` calls it. A mutex, which is nearly always
+  /// free, makes a sample see both or neither.
   void add(u32 thread, u64 operations, const ContentionCounts& contention = {}) {
     Lane& lane = threads_[thread];
     const std::lock_guard lock(lane.mutex);
     lane.done.operations += operations;
     lane.done.contention = lane.done.contention + contention;
   }
-  /// Thread `thread` adds no more. Relaxed: a sample that misses it is only one more interval.
+  /// Notes that thread `thread` adds no more. Relaxed: a sample that misses it only adds one more interval.
   void finish(u32 thread) { threads_[thread].finished.store(true, kRelaxed); }
 
-  /// By the timekeeper: ends an interval. `seconds` is what counts since the phase began.
+  /// Ends an interval. The timekeeper calls it; `seconds` are those that count since the phase began.
   void sample(double seconds);
 
   [[nodiscard]] u64 operations() const;
 
-  /// Interval by interval. One in which there was nothing to take a share of is joined with those that follow, up to
-  /// the next that has something, and they have its rate; at the end such are left out.
+  /// Rates of contention, interval by interval. Intervals without an operation, or without one to elide, are joined
+  /// with the next interval that has one, and all of them get its rate. Such intervals at the end are left out.
   struct ContentionSeries {
-    std::vector<double> aborts, restarts;  ///< an operation
-    std::vector<double> fallbacks;         ///< of what could be elided
+    std::vector<double> aborts, restarts;  ///< per operation
+    std::vector<double> fallbacks;         ///< share of the operations that could be elided
   };
   [[nodiscard]] const ContentionSeries& contention() const { return contention_; }
 
-  /// Totals, rates a thread, the series and fairness; all rates are over the same `seconds`, so that those of
-  /// the threads add up to the total. When nobody adds any more.
+  /// Returns totals, rates of each thread, the series and fairness. All rates are over the same `seconds`, so those of
+  /// the threads add up to the total. Call it when no thread adds any more.
   [[nodiscard]] Throughput throughput(double seconds) const;
 
  private:
@@ -72,8 +72,8 @@ class Meter {
   std::vector<Lane> threads_;
   double sampled_seconds_ = 0;
   std::vector<double> series_;
-  Done told_;                // in the series, `aborts` and `restarts`
-  ContentionCounts elided_;  // in `fallbacks`
+  Done told_;                // counts that the series, `aborts` and `restarts` cover
+  ContentionCounts elided_;  // counts that `fallbacks` covers
   ContentionSeries contention_;
 };
 

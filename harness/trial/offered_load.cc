@@ -10,7 +10,7 @@ namespace latchlab {
 
 namespace {
 
-/// The largest of all threads.
+/// Returns the largest lags of all threads.
 Lag lag_of(const std::vector<Worker>& workers) {
   Lag all;
   for (const Worker& worker : workers) {
@@ -21,25 +21,26 @@ Lag lag_of(const std::vector<Worker>& workers) {
   return all;
 }
 
-/// Whether what waits at the end of so many seconds is a queue that grows.
+/// Returns true if the operations that wait at the end are a queue that grows: the lag is more than 10 ms and 1 % of
+/// the phase.
 bool late(const Lag& lag, double seconds) {
   constexpr double kShare = .01, kSeconds = .01;
   const double at_end = static_cast<double>(lag.at_end) / 1e9;
   return at_end > kSeconds && at_end > kShare * seconds;
 }
 
-/// Those that came to each thread until it had no operation left, or until the end; nothing if they are too many to
-/// look at: of arrivals of chance that takes a draw for each that waited. A trace has no more than it holds.
+/// Returns how many operations came to each thread until it had none left, or until the end. Random arrivals that still
+/// wait must be drawn one by one, so nothing is returned if there are too many. A trace has a limited number.
 OrReason<u64> arrivals_in(std::vector<Worker>& workers, const Rate& rate, u64 ns) {
-  constexpr u64 kMostDraws = 10'000'000;  // of each thread: as many take a third of a second
+  constexpr u64 kMostDraws = 10'000'000;  // for each thread; these take a third of a second
   const u64 most = rate.law == Rate::Law::kTrace ? ~u64{0} : kMostDraws;
   u64 all = 0;
   for (Worker& worker : workers) {
-    if (!worker.loop) continue;  // it never began
+    if (!worker.loop) continue;  // the thread never began
     const auto came = worker.until ? worker.loop->begun() : worker.loop->came(ns, most);
     if (!came) {
       return OrReason<u64>::missing(
-          fmt::format("more than {} waited for a thread at the end: nobody counted them", kMostDraws));
+          fmt::format("more than {} operations waited for a thread at the end: too many to count", kMostDraws));
     }
     all += *came;
   }
@@ -56,7 +57,7 @@ u64 end_of_offer(double seconds, u64 length_ns) {
 OfferedLoad offer_of(std::vector<Worker>& workers, const Rate& rate, double seconds, u64 length_ns) {
   const u64 end_ns = end_of_offer(seconds, length_ns);
   OfferedLoad offer{.per_second = 0, .arrivals = arrivals_in(workers, rate, end_ns), .lag = {}};
-  offer.lag = lag_of(workers);  // now that what waits has been looked at
+  offer.lag = lag_of(workers);  // after arrivals_in(), which updates the lag at the end
   offer.late = late(offer.lag, seconds);
   if (rate.law == Rate::Law::kTrace) {
     offer.per_second = static_cast<double>(*offer.arrivals) / seconds;
@@ -71,9 +72,9 @@ OfferedLoad offer_of(std::vector<Worker>& workers, const Rate& rate, double seco
 
 std::string too_much(const OfferedLoad& offer, double done_per_second) {
   return fmt::format(
-      "the rate was more than the threads could bear: {} operations a second were done of {} that came, and at the "
-      "end one was {} late; lower --rate",
-      short_number(done_per_second), short_number(offer.per_second),
+      "the rate was more than the threads could bear: {} operations a second came and {} were done, and at the end one "
+      "was {} late; lower --rate",
+      short_number(offer.per_second), short_number(done_per_second),
       short_duration(static_cast<double>(offer.lag.at_end) / 1e9));
 }
 

@@ -1,4 +1,4 @@
-// How an open loop went, from what its threads have left behind.
+// The account of an open loop: its offered load and how late its threads were.
 #pragma once
 
 #include <string>
@@ -9,16 +9,16 @@
 
 namespace latchlab {
 
-/// When no more is offered, ns: the end of a phase that took `seconds` and was to take `length_ns` (0: as long as there
-/// are operations).
+/// Returns when the offer ends, in ns from the start, for a phase that took `seconds` and was planned to take
+/// `length_ns` (0: as long as there are operations).
 [[nodiscard]] u64 end_of_offer(double seconds, u64 length_ns);
 
-/// What came in such a phase: to each thread its share, until that end or until it had no operation left to wait for.
-/// What comes while a late thread has yet to leave is nobody's. Once for each phase: the threads' loops are over by
-/// that.
+/// Returns the offered load of such a phase. A thread's share of it ends at end_of_offer(), or when the thread had no
+/// operation left to wait for. Later arrivals, while a late thread has yet to leave, do not count. Call it once a
+/// phase: it uses the threads' loops up.
 [[nodiscard]] OfferedLoad offer_of(std::vector<Worker>& workers, const Rate& rate, double seconds, u64 length_ns);
 
-/// That it was too much for the threads, who did so many operations a second.
+/// Returns the remark that the offer was too much for the threads, which did `done_per_second`.
 [[nodiscard]] std::string too_much(const OfferedLoad& offer, double done_per_second);
 
 }  // namespace latchlab

@@ -1,20 +1,20 @@
-// One thread's part in an open loop: it waits until its next operation is due, runs it, and waits for the one after
-// that. Late, it leaves nothing out: it runs one after the other until it is on time again, and what came meanwhile has
-// waited, which its response time says (latency.h).
+// One thread's part in an open loop. The thread waits until its next operation is due, runs it, and waits for the next
+// one. A late thread leaves nothing out: it runs one operation after the other until it is on time again. The
+// operations that came meanwhile have waited, and their response times say so (latency.h).
 //
 //     due        |    |    |    |    |    |    |          arrivals.h
 //     thread     #    #    ###############X##  #          X: late, and late, and less late
 //
-// Every thread serves arrivals of its own, as partitions do: one that stalls delays just those, and no other thread
-// takes them over. A thread that waits makes the next requests, if that fits. One that has none left must make some all
-// the same, and that delays what is due: what making a request costs (generator_ns of the result) is part of what the
-// loop can bear.
+// Every thread serves arrivals of its own, as partitions do: a thread that stalls delays only those, and no other
+// thread takes them over. A waiting thread makes its next requests if the time suffices. A thread that has none left
+// must make some although that delays operations that are due. So the cost of making a request (generator_ns of the
+// result) lowers the rate that the loop can bear.
 //
-// The warm-up before is a closed loop: it is there to warm, and nothing of it is reported.
+// The warm-up before is a closed loop, and nothing of it is reported.
 //
-// What came by the end of the phase and has not begun tells whether the loop could bear its rate: a queue that grows
-// has no response time to speak of, only one that depends on how long it was looked at. That is asked when the phase is
-// over: a thread that was kept from its processor may leave with an old reading of the clock.
+// The operations that came by the end of the phase and have not begun tell whether the loop could bear its rate. If the
+// queue grows, response times mean nothing: they depend on how long the phase was. The queue is examined when the phase
+// is over, since a descheduled thread may leave with an old reading of the clock.
 #pragma once
 
 #include <algorithm>
@@ -31,9 +31,9 @@ namespace latchlab {
 
 class OpenLoop {
  public:
-  /// In a thread of the team, from `epoch`, by its clock, for `length_ns`; 0: without an end. `yields`: gives the
-  /// processor away while it waits, as threads must that share one; a thread with one of its own keeps it, lest another
-  /// be on it when the next is due.
+  /// Begins a loop for the calling thread of the team, from `epoch` by the team's clock, for `length_ns` (0: without an
+  /// end). With `yields` it gives its processor away while it waits; threads that share a processor must. A thread with
+  /// its own processor keeps it, lest another program run there when the next operation is due.
   OpenLoop(std::unique_ptr<Arrivals> arrivals, u64 epoch, u64 length_ns, bool yields, ThreadTeam& team)
       : arrivals_(std::move(arrivals)),
         team_(team),
@@ -42,8 +42,8 @@ class OpenLoop {
         yields_(yields),
         now_(team.clock().now()) {}
 
-  /// Waits for the next arrival; not at all if it is late. Meanwhile calls work(ns left) as long as that does
-  /// something, which it says. False when the time is over or `stop` is set.
+  /// Waits for the next arrival, or returns at once if that is late. While it waits it calls work(ns left), which
+  /// returns true if it did something. Returns false when the time is over or `stop` is set.
   template <class Work>
   [[nodiscard]] bool await(const std::atomic<bool>& stop, const Work& work) {
     due_ = epoch_ + arrivals_->next();
@@ -55,7 +55,7 @@ class OpenLoop {
     }
     waits_ = true;
     if (stop.load(kRelaxed) || due_ >= end_ || (now_ >= end_ && any_)) return false;
-    any_ = true;  // a thread that had no processor for all of the time has yet to do something
+    any_ = true;  // a thread that was descheduled for all of the time still runs one operation
     waits_ = false;
     ++begun_;
     lag_.at_end = now_ - due_;
@@ -63,20 +63,21 @@ class OpenLoop {
     return true;
   }
 
-  /// When the awaited arrival was due, and when its operation begins, by the clock.
+  /// Return when the awaited arrival was due, and when its operation begins, by the clock.
   [[nodiscard]] u64 due() const { return due_; }
   [[nodiscard]] u64 now() const { return now_; }
 
-  /// The operation is done, at `end` if anybody has looked.
+  /// Notes that the operation is done: at `end` if its end was timed, else now.
   void done(std::optional<u64> end) { now_ = end ? *end : team_.clock().now(); }
 
-  /// Its end: before came() that of the last operation that has begun, after it that of the first one that has not.
+  /// Returns the lag. Its at_end is that of the last operation that has begun; after came(), that of the first
+  /// operation that has not begun.
   [[nodiscard]] const Lag& lag() const { return lag_; }
 
-  /// How many were awaited and came in time.
+  /// Returns how many operations have begun.
   [[nodiscard]] u64 begun() const { return begun_; }
-  /// How many came in the first `ns`: those, and what had not begun by then; the loop is over. Looks at `most` of the
-  /// latter, and says nothing if there are more.
+  /// Returns how many operations came in the first `ns`: those that have begun and those that wait. Returns nothing if
+  /// more than `most` wait. Call it once, when the loop is over: it draws the arrivals that wait.
   [[nodiscard]] std::optional<u64> came(u64 ns, u64 most) {
     u64 waited = 0, due = waits_ ? due_ - epoch_ : arrivals_->next();
     lag_.at_end = ns - std::min(ns, due);
@@ -94,7 +95,8 @@ class OpenLoop {
   u64 now_;
   u64 due_ = 0;
   u64 begun_ = 0;
-  bool any_ = false, waits_ = false;  // the last one that was awaited has not begun
+  bool any_ = false;    // an operation has begun
+  bool waits_ = false;  // the last arrival that was awaited has not begun
   Lag lag_;
 };
 

@@ -150,7 +150,7 @@ TEST_CASE("batches read and write the payloads of their keys", "[trial]") {
 
 bool says_another_loop(const TrialResult& result) {
   return std::ranges::any_of(result.health.notes, [](const std::string& note) {
-    return note.ends_with("a ratio to --value-size=8 has that in it");
+    return note.ends_with("a ratio to --value-size=8 includes that");
   });
 }
 

@@ -15,12 +15,12 @@ namespace latchlab {
 namespace {
 
 constexpr u64 kWatchNs = 20'000'000;  // between looks at interruption and progress
-constexpr u64 kBeginNs = 200'000;     // between looks whether the time has begun to run
+constexpr u64 kBeginNs = 200'000;     // between looks whether the first operation could begin
 
-/// What making as many requests as are dealt at once has taken so far.
+/// Returns the mean time so far for making as many requests as a thread claims at once.
 u64 hand_ns(const Worker& me) { return me.made == 0 ? 0 : me.making_ns * kSliceRequests / me.made; }
 
-/// Does something at the end of a scope, also of one that an exception leaves.
+/// Calls a function at the end of a scope, also when an exception leaves it.
 template <class Do>
 class AtEnd {
  public:
@@ -33,7 +33,7 @@ class AtEnd {
   const Do& do_;
 };
 
-/// One line; empty for no failure.
+/// Returns the message of an exception in one line; empty if there is none.
 std::string said_by(const std::exception_ptr& failure) {
   if (!failure) return "";
   try {
@@ -53,7 +53,8 @@ std::string Phases::begin() {
   team_.begin(config_.threads);
   return everyone([&](u32 t) {
     if (seats_.binds) workers_[t].pinned = team_.pin(seats_.cpus[t]);
-    if (!plan_.places_chunks()) (void)team_.place(plan_.pages);  // a refusal is known from a try before the run
+    // The result is ignored: a trial call before the run has found out if the kernel refuses.
+    if (!plan_.places_chunks()) (void)team_.place(plan_.pages);
     workers_[t].runner = trial_.runner();
   });
 }
@@ -69,12 +70,12 @@ std::string Phases::count(const std::vector<PmuEvent>& events) {
   });
 }
 
-/// Outside of all phases.
+/// Runs a task on every thread, outside all phases. Returns the message of a thread's exception.
 std::string Phases::everyone(const std::function<void(u32)>& task) { return said_by(team_.run_all(task)); }
 
 /// Ends the current phase.
 void Phases::stop() {
-  stop_.store(true, kSeqCst);  // pairs with Rounds::open
+  stop_.store(true, kSeqCst);  // (1) in Rounds::open
   rounds_.halt();
 }
 
@@ -100,7 +101,7 @@ void Phases::limit_to(u64 total) {
     total -= worker.requests.left();
   }
   dealer_.end_after(total);
-  // Where threads have operations of their own, each gets them at the rate at which all are done together.
+  // If threads have operations of their own, they get shares of the rate in proportion, so that all end together.
   u64 all = 0;
   recorded_begin_ns_ = ~u64{0};
   for (u32 t = 0; t < workers_.size(); ++t) {
@@ -114,7 +115,7 @@ void Phases::limit_to(u64 total) {
   for (Worker& worker : workers_) worker.share.whole = all;
 }
 
-/// Those of thread t, of what limit_to has left.
+/// Returns the arrivals of thread t, among those that limit_to has left.
 std::unique_ptr<Arrivals> Phases::arrivals(u32 t, const Rate& rate) const {
   const Worker& me = workers_[t];
   if (rate.law != Rate::Law::kTrace) return arrivals_of(rate, config_.seed, t, me.share);
@@ -133,10 +134,11 @@ void Phases::run_requests(u32 t) {
   } while (dealer_.in_sections() && meet(workers_[t]));
 }
 
-/// Waits for all threads where a section ends; false if none follows. A thread sleeps here for no lock, and waits for
-/// no processor that others have.
+/// Waits for all threads at the end of a section. Returns false if no section follows. The time of the meeting is kept
+/// apart: a thread that sleeps here waits neither for a lock nor for a processor.
 bool Phases::meet(Worker& me) {
-  // Of threads that share processors nobody asks, and looking takes time of those that still run.
+  // Processor times are not needed if threads share processors, and reading them takes time from threads that still
+  // run.
   const auto look = [&] { return seats_.oversubscribed ? std::nullopt : team_.processor_time(); };
   const auto before = look();
   const bool goes_on = section_over_.meet(stop_, [&] { return next_section(); });
@@ -145,7 +147,7 @@ bool Phases::meet(Worker& me) {
   return goes_on;
 }
 
-/// By one thread, where all others have done what there was of the section.
+/// Goes on to the next section. One thread calls it, when all threads have done all of the current one.
 bool Phases::next_section() {
   const std::size_t section = dealer_.section();
   if (!dealer_.next_section()) return false;
@@ -158,10 +160,10 @@ void Phases::run_section(u32 t) {
   Worker& me = workers_[t];
   ContentionCounts met = me.runner->contention();
   Rounds::Participant part(rounds_);
-  if (seats_.oversubscribed) part.begin();  // making requests takes processors from others, so it is inside
-  // Where threads share processors a request may take long, above all if they pass a lock around: one is counted at
-  // once, since the phase does not end before, and how often a thread looks whether it is to stop follows from how long
-  // its requests take.
+  // If threads share processors, making requests takes processors from other threads, so its time counts.
+  if (seats_.oversubscribed) part.begin();
+  // A request may then take long, above all if threads pass a lock around. So the first one is counted at once, since
+  // the phase cannot end before; and the time of its requests determines how often a thread looks at the stop flag.
   u32 most = seats_.oversubscribed ? config_.batch.keys : kSliceRequests;
   u32 stop_requests = seats_.oversubscribed ? 1 : std::max(1u, kStopRequests / maker_.stream().most_keys());
   while (!stop_.load(kRelaxed)) {
@@ -197,7 +199,8 @@ void Phases::run_arrivals(u32 t, const Rate& rate, u64 length_ns) {
   constexpr u64 kTellNs = 1'000'000;  // the meter is told at least as often, and once a slice
   Worker& me = workers_[t];
   Rounds::Participant part(rounds_);
-  // Few at a time, since making them may delay what is due; but while one hand is run the next can be made.
+  // A thread makes few requests at a time, since making them may delay those that are due. Two slices suffice to make
+  // one while the other is run.
   const u32 most = std::min(dealer_.round(), 2 * kSliceRequests);
   bool more = true;
   const auto make_more = [&] { return more = more && make_ready(me, most); };
@@ -209,7 +212,8 @@ void Phases::run_arrivals(u32 t, const Rate& rate, u64 length_ns) {
   u64 untold = 0, told_at = 0;
   part.begin();
   const u64 epoch = *rounds_.begun();
-  if (me.pmu) me.pmu->begin();  // to the end: an edge costs more than an operation, so waiting is counted too
+  // Events are counted to the end of the phase, waiting included: switching them costs more than an operation.
+  if (me.pmu) me.pmu->begin();
   me.loop = std::make_unique<OpenLoop>(arrivals(t, rate), epoch, length_ns, seats_.oversubscribed, team_);
   OpenLoop& loop = *me.loop;
   const auto tell = [&] {
@@ -232,40 +236,41 @@ void Phases::run_arrivals(u32 t, const Rate& rate, u64 length_ns) {
     untold += ran;
     me.requests.take(ran);
     if (untold >= kSliceRequests || loop.now() - told_at >= kTellNs)
-      tell(), end.reset();  // what it takes is not the next call's
+      tell(), end.reset();  // the next call must not include the time of tell()
     if (me.requests.left() == 0) make_more(), end.reset();
     loop.done(end);
   }
 }
 
-/// Requests that were run, all of them but where the phase ends.
+/// Runs requests and returns how many were run: all of them, unless the phase ends.
 u32 Phases::run_until_full(Worker& me, const Slice& slice, const std::atomic<bool>& stopped, u32 stop_requests,
                            Latencies* latencies) {
   const u64 before = me.tally.operations();
   try {
     return me.runner->run(slice, stopped, me.tally, stop_requests, latencies);
   } catch (const IndexFull&) {
-    full_.store(true, kRelaxed);  // relaxed: looked at when the threads are done
+    full_.store(true, kRelaxed);  // relaxed: it is read when the threads are done
     stop();
     return static_cast<u32>(me.tally.operations() - before);
   } catch (...) {
-    meter_.add(static_cast<u32>(&me - workers_.data()), me.tally.operations() - before);  // nobody else will
+    meter_.add(static_cast<u32>(&me - workers_.data()), me.tally.operations() - before);  // the caller no longer can
     throw;
   }
 }
 
-/// Fills up the requests that are ready, to `most`, with what this thread is dealt; false if that was nothing.
+/// Fills this thread's queue up to `most` requests from the operations that it claims. Returns false if it claimed
+/// none.
 bool Phases::make_ready(Worker& me, u32 most) {
   const std::optional<u64> start = team_.ran_ns();
   const u32 left = me.requests.left();
   const Dealer::Claim dealt = dealer_.deal(static_cast<u32>(&me - workers_.data()), most - left);
-  if (dealt.count == 0 && left == 0) return false;  // what was run stays known (RequestQueue::ran)
+  if (dealt.count == 0 && left == 0) return false;  // without refill(), which would forget RequestQueue::ran()
   me.requests.refill(maker_, dealt.first, dealt.count);
   me.made += dealt.count;
   const std::optional<u64> now = team_.ran_ns();
   me.clocked &= start && now;
   me.making_ns += me.clocked ? *now - *start : 0;
-  if (dealt.first < StreamPrint::kMost) {  // outside of what making takes
+  if (dealt.first < StreamPrint::kMost) {  // after the last reading of the clock, since this is not making requests
     me.print +=
         me.requests.print(maker_.stream(), dealt.first, std::min<u64>(dealt.count, StreamPrint::kMost - dealt.first));
   }
@@ -275,7 +280,7 @@ bool Phases::make_ready(Worker& me, u32 most) {
 Phases::Outcome Phases::phase(const std::string& name, u64 total, u64 length_ns, const std::function<void(u32)>& task,
                               u64 sample_ns, bool open) {
   progress_.begin(name, total, length_ns);
-  stop_.store(false, kRelaxed);  // relaxed: the team brings it to the threads
+  stop_.store(false, kRelaxed);  // relaxed: team_.run() below synchronizes with the threads
   rounds_.start(config_.threads, open                    ? Rounds::Cut::kOpenLoop
                                  : seats_.oversubscribed ? Rounds::Cut::kWindow
                                                          : Rounds::Cut::kRounds);
@@ -286,7 +291,7 @@ Phases::Outcome Phases::phase(const std::string& name, u64 total, u64 length_ns,
   const u64 start = clock_.now();
   u64 next_sample = sample_ns > 0 ? start + sample_ns : kNever;
   const bool clears = sample_ns > 0 && config_.clear_accessed_ns > 0;
-  u64 cleared = clears && clear_accessed() ? 1 : 0;  // however soon the phase is over
+  u64 cleared = clears && clear_accessed() ? 1 : 0;  // at least once, even in a short phase
   u64 next_clear = clears ? clock_.now() + config_.clear_accessed_ns : kNever;
   const std::exception_ptr failure = team_.run(
       [&](u32 t) {
@@ -301,16 +306,16 @@ Phases::Outcome Phases::phase(const std::string& name, u64 total, u64 length_ns,
           if (!begun) return now + kBeginNs;
           end = *begun + length_ns;
         }
-        // A thread that the system kept from its processor meanwhile has yet to do something.
+        // The phase goes on until one operation is done, since threads may have been descheduled all the time.
         if ((now >= end && meter_.operations() > 0) || stop_requested()) stop();
         if (now >= next_sample) {
           meter_.sample(rounds_.seconds());
-          // A late sample makes its interval longer, not the next one shorter.
+          // A late sample lengthens its interval; it does not shorten the next one.
           next_sample = std::max(next_sample + sample_ns, now + sample_ns / 2);
         }
         if (now >= next_clear) {
           if (clear_accessed()) ++cleared;
-          next_clear = clock_.now() + config_.clear_accessed_ns;  // from its end: it takes what it takes
+          next_clear = clock_.now() + config_.clear_accessed_ns;  // from its end, since clearing takes long
         }
         progress_.advance(meter_.operations());
         return std::min({next_clear, end > now ? end : now + kBeginNs, next_sample, now + kWatchNs});

@@ -11,23 +11,23 @@
 namespace latchlab {
 namespace {
 
-constexpr double kJoulesPerCount = 0x1p-32;  // of energy-pkg, whatever the processor counts in itself
+constexpr double kJoulesPerCount = 0x1p-32;  // the unit of energy-pkg, on every processor
 
-/// One event over all threads, or packages.
+/// Returns the total of one event over all threads, or packages.
 OrReason<PmuTotal> total_of(const PmuEvent& event, std::size_t index, const std::vector<std::vector<PmuCount>>& all,
                             u64 operations, const Root& root) {
   using Total = OrReason<PmuTotal>;
   if (!event.missing.empty()) return Total::missing(event.missing);
-  const std::string_view who = event.of_packages ? "packages" : "threads";
+  const std::string_view counted = event.of_packages ? "packages" : "threads";
   const auto some = [&](std::ptrdiff_t of_them) {
-    return of_them == std::ssize(all) ? std::string() : fmt::format(" (on {} of {} {})", of_them, all.size(), who);
+    return of_them == std::ssize(all) ? std::string() : fmt::format(" (on {} of {} {})", of_them, all.size(), counted);
   };
   const auto failed = [&](const std::vector<PmuCount>& counts) { return counts[index].error != 0; };
   if (const auto first = std::ranges::find_if(all, failed); first != all.end()) {
     const NotCounted why = why_not_counted((*first)[index].error, event, root);
     return Total::missing(why.text() + some(std::ranges::count_if(all, failed)));
   }
-  // One that did nothing misses nothing; one that worked and was not counted would make the sum too small.
+  // A thread that did nothing may be missing from the sum; a thread that worked and was not counted makes it too small.
   const auto starved = [&](const std::vector<PmuCount>& counts) {
     return counts[index].enabled_ns != 0 && counts[index].running_ns == 0;
   };
@@ -54,7 +54,7 @@ OrReason<PmuTotal> total_of(const PmuEvent& event, std::size_t index, const std:
   return total;
 }
 
-/// The scaled count of a family's event, if there is one.
+/// Returns the scaled count of a family's event, if there is one.
 std::optional<double> scaled(const PmuResult& result, std::string_view family, std::string_view name) {
   for (const PmuResult::Event& event : result.events) {
     if (event.family == family && event.name == name && event.total) return event.total->scaled;
@@ -71,7 +71,7 @@ void derive(PmuResult& result, u64 operations) {
   ratio("branch_misses_per_instruction", scaled(result, "core", "branch-misses"), instructions);
   const auto all = scaled(result, "tsx", "cycles"), inside = scaled(result, "tsx", "cycles-t");
   ratio("transactional_cycles", inside, all);
-  // They are read one after the other, so that the one may be a little ahead.
+  // The two counts are read one after the other, so either may be slightly ahead.
   if (const auto committed = scaled(result, "tsx", "cycles-ct"); inside && committed) {
     ratio("aborted_cycles", std::max(0.0, *inside - *committed), all);
   }

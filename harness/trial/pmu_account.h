@@ -1,6 +1,6 @@
 #pragma once
-// What the events of the measured phase come to: sums over the threads, each scaled by its own times, and where an
-// event is missing on one of them, why, and what to change.
+// The account of PMU events in the measured phase: sums over the threads, each scaled by the thread's own times. If an
+// event is missing on a thread, the account says why, and what to change.
 
 #include <memory>
 #include <string>
@@ -16,7 +16,8 @@
 
 namespace latchlab {
 
-/// `threads` and `packages`: of each its PmuGroups::counts(). `operations` were done.
+/// Returns the events' counts and ratios. `threads` and `packages` have the PmuGroups::counts() of each thread and
+/// package; `operations` were done.
 [[nodiscard]] PmuResult pmu_account(const std::vector<PmuEvent>& events,
                                     const std::vector<std::vector<PmuCount>>& threads,
                                     const std::vector<std::vector<PmuCount>>& packages, u64 operations,

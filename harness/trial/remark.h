@@ -1,4 +1,4 @@
-// What accounts have to say besides their parts of the document (account.h).
+// Remarks: what an account says besides its part of the document (account.h).
 #pragma once
 
 #include <string>
@@ -8,14 +8,14 @@
 
 namespace latchlab {
 
-/// What a result is at best, and why, in one line; a note where that is ok.
+/// The best status that a result can have, and the reason in one line. A remark with status ok is a note.
 struct Remark {
   Status status = Status::kOk;
   std::string text;
 };
 using Remarks = std::vector<Remark>;
 
-/// A part of the document and what was found while it was made.
+/// A part of the document, and the remarks of making it.
 template <class Part>
 struct Account {
   Part part;

@@ -20,17 +20,17 @@ void put_key(Request& request, std::string_view key) {
   request.length = static_cast<u32>(key.size());
 }
 
-/// What finds come back with, by kind, and whether the key is an absent one.
+/// The required results by kind of operation; the second index is 1 for an absent key.
 using Expectations = std::array<std::array<Expect, 2>, kOpKinds>;
 
-/// What writes are stamped with: first, first + request, ...
+/// The stamps of written values: first, first + request, first + 2 * request, ...
 struct Stamps {
   u64 first;
   u64 request;
 };
-constexpr Stamps kNoStamps{0, 0};  // of what writes nothing
+constexpr Stamps kNoStamps{0, 0};  // for operations that write nothing
 
-/// The requests of these operations.
+/// Makes the requests of these operations.
 template <class Raw>
 void fill_requests(std::span<Request> requests, const KeySet& keys, std::span<const Op> ops, Stamps stamps,
                    u32 value_bits, const Expectations& expect) {
@@ -38,7 +38,7 @@ void fill_requests(std::span<Request> requests, const KeySet& keys, std::span<co
   for (std::size_t i = 0; i < requests.size(); ++i) {
     const Op& op = ops[i];
     const Raw raw = keys.raw<Raw>(op);
-    Request request;  // made in registers, and stored at once
+    Request request;  // in registers, and then stored at once
     put_key(request, raw);
     request.value = value_of(raw, stamp, value_bits);
     request.limit = op.keys;
@@ -49,7 +49,7 @@ void fill_requests(std::span<Request> requests, const KeySet& keys, std::span<co
   }
 }
 
-/// The requests of operations with these keys that are like `op`.
+/// Makes the requests of operations that are like `op`, with these keys.
 void fill_requests(std::span<Request> requests, std::span<const u64> keys, const Op& op, Expect expect, u64 stamp,
                    u32 value_bits) {
   const u16 limit = op.keys;  // copies, which stay in registers since no store changes them
@@ -65,11 +65,12 @@ void fill_requests(std::span<Request> requests, std::span<const u64> keys, const
   }
 }
 
-/// `may_miss`: a record may be gone, or not there yet. `may_hit`: what is to be inserted may be there.
+/// Returns the required result of an operation. `may_miss`: a record may be gone, or not there yet. `may_hit`: a key
+/// that is to be inserted may be there already.
 Expect expectation(OpKind kind, bool absent, bool may_miss, bool may_hit) {
   if (absent) return Expect::kMiss;
   if (about(kind).inserts && !about(kind).updates) return may_hit ? Expect::kEither : Expect::kMiss;
-  if (!about(kind).updates && kind != OpKind::kRead) return Expect::kEither;  // of a multi-get the keys are reads
+  if (!about(kind).updates && kind != OpKind::kRead) return Expect::kEither;  // the keys of a multi-get count as reads
   return may_miss ? Expect::kEither : Expect::kHit;
 }
 
@@ -106,7 +107,7 @@ Slice RequestQueue::ran() const {
 }
 
 void RequestQueue::refill(const RequestMaker& maker, u64 first, u32 count) {
-  // Where memory runs out on the way, requests and keys have moved, or some of them.
+  // The queue is emptied first: if memory runs out below, some requests and keys have moved.
   const Slice rest = std::exchange(rest_, {});
   const u32 left = rest.count;
   std::copy_n(rest.requests, left, requests_.data());
@@ -133,7 +134,7 @@ Slice RequestQueue::only(const RequestMaker& maker, u64 first, u32 count) {
 u64 RequestQueue::print(const Stream& stream, u64 first, u64 count) const {
   const std::optional<Op> like = stream.alike();
   if (!like) return fingerprint(first, std::span(made_.ops).first(count), made_.gets);
-  std::array<Op, 256> ops;  // their sums add up to that of all
+  std::array<Op, 256> ops;  // the fingerprint is a sum, so it can be made in blocks
   ops.fill(*like);
   u64 sum = 0;
   for (u64 done = 0; done < count;) {
@@ -161,7 +162,7 @@ Slice RequestMaker::slice(std::span<const Request> requests, std::span<const Req
 }
 
 void RequestMaker::make_alike(u64 first, std::span<Request> requests, const Op& op) const {
-  constexpr std::size_t kBlock = 256;  // keys that stay in the nearest cache
+  constexpr std::size_t kBlock = 256;  // keys that fit in the first-level cache
   const Expect expect = expectations(stream_, may_be_gone_)[static_cast<std::size_t>(op.kind)][op.absent];
   while (!requests.empty()) {
     std::array<u64, kBlock> keys;
@@ -196,7 +197,7 @@ Slice make_checks(const KeySet& keys, u64 records, u64 samples, u64 first, u32 c
   requests.resize(count);
   std::vector<Op> ops(count);
   for (u32 i = 0; i < count; ++i) {
-    // 128 bits: the product of two counts may exceed 64.
+    // 128 bits, since the product of two counts may exceed 64.
     __extension__ using Wide = unsigned __int128;
     const u64 record = static_cast<u64>(static_cast<Wide>(first + i) * records / samples);
     keys.put(ops[i], record);

@@ -1,15 +1,17 @@
-// From a stream's operations to requests: which keys, which values, and what a read must come back with.
+// Makes requests from a stream's operations: their keys, their values, and the required results of reads.
 //
-// A promise is made only where it holds at all moments of the run, whatever overtakes what:
+// A result is required only if it holds at all moments of the run, in whatever order threads run the operations:
 //
-//   a read or update of a record   hits, unless the workload erases (the record may be gone, or not there yet) or
-//                                  addresses what was just inserted (Stream::addresses_new), or the index keeps nothing
-//   a read of an absent key        misses
-//   an insert                      finds its key absent, unless the workload erases (then an upsert may have come
-//                                  before it), or inserts what may be there (a trace; or upserts address what is new:
-//                                  Stream::inserts_may_hit), or has more operations than there are keys (lines of a
-//                                  file, u32, even strides), which then go round; one that fills an index inserts each
-//                                  record once, of whichever keys
+//   1. A read or update of a record hits, unless
+//        - the workload erases: the record may be gone, or not there yet;
+//        - the workload addresses records that were just inserted (Stream::addresses_new);
+//        - the index keeps nothing.
+//   2. A read of an absent key misses.
+//   3. An insert finds its key absent, unless
+//        - the workload erases: an upsert may have come before the insert;
+//        - the key may be there, in a trace or because upserts address new records (Stream::inserts_may_hit);
+//        - there are more operations than keys (lines of a file, u32, even strides), so that keys are used again. A
+//          stream that fills an index inserts each record only once.
 #pragma once
 
 #include <algorithm>
@@ -23,8 +25,8 @@
 
 namespace latchlab {
 
-/// The operations that requests were made of, as Stream::fill leaves them; where they are alike nothing is made of
-/// them.
+/// The operations that requests were made from, as Stream::fill leaves them. Empty if all operations of the stream are
+/// alike: requests are then made without operations.
 struct GeneratedOps {
   std::vector<Op> ops;
   std::vector<Op> gets;
@@ -32,25 +34,25 @@ struct GeneratedOps {
 
 class RequestMaker {
  public:
-  /// `stream` must outlive the maker. `may_be_gone`: whether anything of the workload erases, or the index keeps
-  /// nothing. `value_bits`: 64 or 32.
+  /// Makes requests of `stream`, which must outlive the maker. `may_be_gone`: the workload erases, or the index keeps
+  /// nothing. `value_bits` is 64 or 32.
   RequestMaker(const Stream& stream, bool may_be_gone, u32 value_bits)
       : stream_(stream), may_be_gone_(may_be_gone), value_bits_(value_bits) {}
 
-  /// Makes the requests of the operations number first, first + 1, ..., which it leaves in `made` unless they are
-  /// alike. The keys of multi-gets go to the end of `gets`.
+  /// Makes the requests of the operations first, first + 1, ... and leaves these operations in `made` unless they are
+  /// alike. Appends the keys of multi-gets to `gets`.
   void make(u64 first, std::span<Request> requests, std::vector<Request>& gets, GeneratedOps& made) const;
 
-  /// Requests that this has made, all of them, as a slice. `gets`: the keys of multi-gets among them.
+  /// Returns requests that this maker has made as a slice. `gets` are the keys of the multi-gets among them.
   [[nodiscard]] Slice slice(std::span<const Request> requests, std::span<const Request> gets) const;
 
   [[nodiscard]] const Stream& stream() const { return stream_; }
 
  private:
-  /// make(), where the keys are of this type.
+  /// make() for keys of this type.
   template <class Raw>
   void make_of(u64 first, std::span<Request> requests, std::vector<Request>& gets, GeneratedOps& made) const;
-  /// make(), where operations are alike: with no Op for each.
+  /// make() for operations that are alike, without an Op for each.
   void make_alike(u64 first, std::span<Request> requests, const Op& op) const;
 
   const Stream& stream_;
@@ -58,51 +60,49 @@ class RequestMaker {
   u32 value_bits_;
 };
 
-/// Requests that are made ready, and what is left of them when some were run.
+/// A queue of requests made ready, of which a thread runs some at a time.
 class RequestQueue {
  public:
-  /// Those that were not run yet.
+  /// Returns the requests that were not run yet.
   [[nodiscard]] const Slice& rest() const { return rest_; }
   [[nodiscard]] u32 left() const { return rest_.count; }
-  /// Those before them, since refill().
+  /// Returns the requests that were run since refill().
   [[nodiscard]] Slice ran() const;
 
-  /// Moves the rest to the front and adds the requests of `count` operations from `first` on. If it throws, nothing is
-  /// left. The rest was made by the same maker.
+  /// Moves the rest to the front and adds the requests of `count` operations from `first` on. The rest must be from the
+  /// same maker. If it throws, the queue is empty.
   void refill(const RequestMaker& maker, u64 first, u32 count);
-  /// The first `count` of the rest were run.
+  /// Removes the first `count` requests of the rest, which were run.
   void take(u32 count) { rest_.requests += count, rest_.count -= count; }
-  /// Only so many of the rest are to be run.
+  /// Keeps at most `count` requests of the rest.
   void limit_to(u64 count) { rest_.count = static_cast<u32>(std::min<u64>(rest_.count, count)); }
 
-  /// Requests of `count` operations that stand for themselves: nothing is left of those before, or of these for
-  /// refill().
+  /// Returns the requests of `count` operations outside the queue. The queue is empty afterwards.
   [[nodiscard]] Slice only(const RequestMaker& maker, u64 first, u32 count);
-  /// The same with requests from elsewhere.
+  /// Empties the queue and returns its storage, for requests from elsewhere.
   [[nodiscard]] std::vector<Request>& only() { return rest_ = {}, requests_; }
 
-  /// The fingerprint of the first `count` operations that refill() made last, as those from `first` on.
+  /// Returns the fingerprint of the first `count` operations that refill() added last, numbered from `first` on.
   [[nodiscard]] u64 print(const Stream& stream, u64 first, u64 count) const;
 
  private:
-  std::vector<Request> requests_;  // as many as there ever were: zeroing them again would cost a part of making them
+  std::vector<Request> requests_;  // never shrinks: zeroing requests again would add to the cost of making them
   std::vector<Request> gets_;      // the keys of multi-gets among them
   GeneratedOps made_;
-  u32 kept_ = 0;  // of refill(): requests before those that it made
+  u32 kept_ = 0;  // requests that the last refill() kept in front of those that it made
   Slice rest_;
 };
 
-/// All requests as one slice, which says if they are of one kind.
+/// Returns all requests as one slice, which says if they are of one kind.
 [[nodiscard]] Slice slice_of(std::span<const Request> requests, std::span<const Request> gets = {});
 
-/// Reads that check what was loaded: requests for `count` samples of the records, the first being sample number
-/// `first` of `samples` in all, evenly spread over the records. They teach nothing: popularity is for the workload to
-/// say.
+/// Makes reads that check the loaded records: samples first, first + 1, ... (`count` of them) of `samples`, which are
+/// evenly spread over the records. An index does not learn from them, since the workload alone defines popularity.
 Slice make_checks(const KeySet& keys, u64 records, u64 samples, u64 first, u32 count, std::vector<Request>& requests,
                   u32 value_bits);
 
-/// What tells that two runs did the same operations, of the beginning of a stream: from operation `first` on made here,
-/// as for one thread; `made`: the fingerprint of those before.
+/// Returns the fingerprint of the beginning of a stream, by which two runs can tell that they did the same operations.
+/// `made` is the fingerprint of the operations before `first`; the rest is made here, as for one thread.
 [[nodiscard]] StreamPrint print_of(const Stream& stream, u64 first = 0, u64 made = 0);
 
 }  // namespace latchlab

@@ -8,7 +8,8 @@ namespace {
 
 double in_seconds(u64 ns) { return static_cast<double>(ns) / 1e9; }
 
-/// Threads' looks at a virtual clock may be a little out of order.
+/// Returns the time between two readings, or 0: readings of a virtual clock by several threads may be slightly out of
+/// order.
 u64 between(u64 from, u64 to) { return to > from ? to - from : 0; }
 
 }  // namespace
@@ -29,12 +30,14 @@ void Rounds::resume(u32 threads) {
   in_ = threads;
 }
 
-// The mutex is held. A stop that comes meanwhile is not lost: it is set before halt_, so if it is not seen
-// here, then its halt comes after our store: all four are sequentially consistent and pair with Rounds::halt
-// and with the store before it.
+// Call it with the mutex held. A stop that comes meanwhile is not lost. The stopping thread does
+//   (1) stop_ = true, then (2) halt_ = true;
+// this thread does
+//   (3) halt_ = false, then (4) load stop_.
+// All four are sequentially consistent: if (4) does not see (1), then (2) comes after (3), and halt_ stays true.
 void Rounds::open() {
-  halt_.store(false, kSeqCst);
-  if (stop_.load(kSeqCst)) halt_.store(true, kSeqCst);
+  halt_.store(false, kSeqCst);                          // (3) pairs with (2) in halt()
+  if (stop_.load(kSeqCst)) halt_.store(true, kSeqCst);  // (4) pairs with (1) in Phases::stop()
   open_ = true;
   running_ = threads_ = in_;
   ready_ = 0;
@@ -42,7 +45,8 @@ void Rounds::open() {
   first_stop_.reset();
   opened_ = closed_ = team_.clock().now();
   if (!begun_) begun_ = opened_;
-  round_.store(round_.load(kRelaxed) + 1, kRelease);  // pairs with begin; the load: only written under the mutex
+  // (5) pairs with (6). The load is relaxed, since round_ is only written under the mutex.
+  round_.store(round_.load(kRelaxed) + 1, kRelease);
 }
 
 void Rounds::begin() {
@@ -53,12 +57,12 @@ void Rounds::begin() {
     if (cut_ == Cut::kWindow ? !open_ : ++ready_ == in_) open();
     if (cut_ == Cut::kWindow) return;
   }
-  team_.wait_while(round_, before);  // acquires: pairs with open
+  team_.wait_while(round_, before);  // (6) acquires: pairs with (5)
 }
 
 u64 Rounds::stop() {
-  halt_.store(true, kRelaxed);  // relaxed: it publishes nothing, and the mutex of end puts it before the next open
-  return team_.clock().now();   // before that mutex: waiting for it is not running
+  halt_.store(true, kRelaxed);  // relaxed: it publishes nothing, and end()'s mutex orders it before the next open()
+  return team_.clock().now();   // before end() locks its mutex, since waiting for that does not count
 }
 
 bool Rounds::end(u64 stopped) {
@@ -79,7 +83,7 @@ void Rounds::leave(bool runs) {
   if (cut_ == Cut::kRounds || !open_) {
     if (in_ > 0 && ready_ == in_) open();
   } else {
-    // A window counts everybody from its beginning, also those who never did anything.
+    // A window counts every thread from its beginning, also a thread that never did anything.
     closed_ = team_.clock().now();
     if (--running_ > 0) return;
     open_ = false;
@@ -94,7 +98,7 @@ std::optional<u64> Rounds::begun() const {
 
 double Rounds::seconds() const {
   const std::lock_guard lock(mutex_);
-  // Once a thread has stopped the round goes on in its average only, which comes when all have.
+  // After the first stop of a round its length is unknown until all threads have stopped, so it counts up to that stop.
   const auto end = first_stop_ ? *first_stop_ : team_.clock().now();
   return in_seconds(timed_ + (open_ ? between(opened_, end) : 0));
 }

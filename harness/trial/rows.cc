@@ -33,7 +33,8 @@ std::vector<ResultRow> RowCutter::finish() {
   return std::move(rows_);
 }
 
-/// What one thread ran last. Of a thread that did nothing in this row that is of a row before, or of the warm-up.
+/// Returns the requests that some thread ran last. Skips threads that did nothing in this row: their last requests are
+/// of an earlier row or of the warm-up.
 Slice RowCutter::ran() const {
   for (std::size_t t = 0; t < done_.size(); ++t) {
     const Worker& worker = phases_.workers()[t];
@@ -43,7 +44,7 @@ Slice RowCutter::ran() const {
   return {};
 }
 
-/// Of each thread what its events counted since the last row.
+/// Returns each thread's counts of events since the last row.
 std::vector<std::vector<PmuCount>> RowCutter::counted() {
   std::vector<std::vector<PmuCount>> row;
   counted_.resize(phases_.workers().size());

@@ -1,16 +1,15 @@
-// The measured phase in rows, which add up to it. They end where nothing runs, so that what the threads have counted
-// can be read:
+// Cuts the measured phase into rows, which add up to it. A row ends where no thread runs requests, so that the threads'
+// counts can be read. There are two ways to cut:
 //
-//   one for each phase of a workload's file (workloads/phases_file.h), where nobody asks for others: exactly its
-//   operations, since threads wait for each other at its end
-//   of so many operations each (`--rows`, also of such a file), as Wiscer's "batches" of a million: a row ends with the
-//   round in which it is full (rounds.h), so it has up to a round more than it should (8,192 operations a thread), as
-//   it says
+//   1. One row for each phase of a workload's file (workloads/phases_file.h), the default for such a file. A row has
+//      exactly the phase's operations, since threads wait for each other at its end.
+//   2. Rows of N operations (--rows=N, for any workload), like Wiscer's "batches" of a million. A row ends with the
+//      round in which it is full (rounds.h), so it may have up to a round more (8,192 operations a thread), and says
+//      so.
 //
-// The nodes that lookups visit are counted on the way to the keys that one thread has looked up just before, again,
-// between two rounds and in no time of any row: so few that they leave the caches nearly as they were. An index that
-// learns (vip) has learned from those lookups: its rows say less than the next lookups take, which the result as a
-// whole says.
+// Nodes a lookup are counted between two rounds, outside the time of any row, by repeating the last lookups of one
+// thread. They are so few that the caches stay nearly as they were. An index that learns (vip) has learned from those
+// lookups already, so its rows show fewer nodes than the next lookups visit. The result as a whole shows the latter.
 #pragma once
 
 #include <functional>
@@ -28,17 +27,19 @@ class RowCutter {
  public:
   using CountNodes = std::function<OrReason<double>(const Slice&)>;
 
-  /// Rows of `every` operations, 1 or more, or of a section of the stream each, which have these names. All that is
-  /// referred to must outlive this. `count_nodes`: that the reads among some requests visit. While no phase runs.
+  /// Cuts rows of `every` operations, or, if that is 0, one for each section of the stream, with these names.
+  /// `count_nodes` counts the nodes that the reads among some requests visit. All arguments must outlive this. Call it
+  /// while no phase runs.
   RowCutter(u64 every, std::vector<std::string> sections, const Phases& phases, const std::vector<PmuEvent>& events,
             CountNodes count_nodes);
 
-  /// Ends a row of so many operations if it is full. Between two rounds.
+  /// Ends a row of N operations if it is full. Call it between two rounds.
   void look(const Worker& worker);
-  /// Ends that of a section. Between it and the next.
+  /// Ends the row of a section. Call it between the section and the next.
   void end_section(std::size_t section);
 
-  /// Ends the last one, if anything is in it, and returns them all. When the phase is over, while its events are open.
+  /// Ends the last row if it has an operation, and returns all rows. Call it when the phase is over, while its events
+  /// are open.
   [[nodiscard]] std::vector<ResultRow> finish();
 
  private:
@@ -51,10 +52,10 @@ class RowCutter {
   const Phases& phases_;
   const std::vector<PmuEvent>& events_;
   const CountNodes count_nodes_;
-  u64 operations_ = 0;  // in the rows so far
+  u64 operations_ = 0;  // operations in the rows so far
   double seconds_ = 0;
-  std::vector<u64> done_;                       // by the end of the last row, of each thread
-  std::vector<std::vector<PmuCount>> counted_;  // by the end of the last row, of each thread, of each event
+  std::vector<u64> done_;                       // operations of each thread by the end of the last row
+  std::vector<std::vector<PmuCount>> counted_;  // counts of each thread and event by the end of the last row
   std::vector<ResultRow> rows_;
 };
 

@@ -41,7 +41,7 @@ namespace {
 
 constexpr u64 kSamples = 1'000'000;  // reads of the verify phase; all records if there are fewer
 
-/// What timing an empty call says, ns.
+/// Returns the median measured time of an empty call, ns.
 double look_ns(Clock& clock) {
   Histogram empty;
   for (int i = 0; i < 1001; ++i) {
@@ -51,7 +51,7 @@ double look_ns(Clock& clock) {
   return static_cast<double>(empty.at_rank(501));
 }
 
-/// One run, phase after phase.
+/// One run of a plan, phase after phase.
 class Run {
  public:
   Run(Trial& trial, const Plan& plan, const Topology& topology, ThreadTeam& team, Progress& progress)
@@ -104,7 +104,7 @@ class Run {
     m_.events = pmu_events(config_.pmu);
   }
 
-  /// Whether there are threads, and all of them have joined the index.
+  /// Starts the threads. Returns true if all of them have joined the index.
   bool enter() {
     try {
       m_.join_failure = phases_.begin();
@@ -116,7 +116,7 @@ class Run {
     return m_.join_failure.empty();
   }
 
-  /// As the pages of the index, they are touched by the threads that will use them.
+  /// Fills the payloads. Like the pages of the index, theirs are first touched by the threads that will use them.
   bool fill_payloads() {
     Payloads* const payloads = trial_.payloads();
     if (payloads == nullptr) return true;
@@ -125,7 +125,7 @@ class Run {
   }
 
   bool load() {
-    if (config_.records == 0) return true;  // a file may say so
+    if (config_.records == 0) return true;  // a workload's file may ask for no records
     const MixStream loading = MixStream::loading(config_.seed, keys_, config_.records);
     const RequestMaker maker(loading, false, plan_.widths.value);
     note(phases_.chunks("load", config_.records,
@@ -141,8 +141,8 @@ class Run {
     return unobstructed();
   }
 
-  /// A page whose Accessed bit is clear (the kernel looked at it meanwhile) aborts every transaction that
-  /// reads it; one plain read repairs it. So before an elided run everything is walked over once.
+  /// Walks over the whole index before an elided run. A page whose Accessed bit is clear, since the kernel has scanned
+  /// it, aborts every transaction that reads it; one plain read repairs that.
   void retouch() {
     if (!trial_.elides() || mix_.fills() || !goes_on()) return;
     timed("touch", [&] { return trial_.contents().keys; });
@@ -165,19 +165,19 @@ class Run {
     }
     m_.measured = config_.slo ? search(total) : run_measured("measure", total, config_.rate);
     if (!m_.measured) return;
-    // While the threads' events are open.
+    // rows.finish() needs the threads' events, which are closed below.
     m_.rows = no_rows.empty() ? OrReason(rows.finish()) : OrReason<std::vector<ResultRow>>::missing(no_rows);
     for (Worker& worker : phases_.workers()) worker.pmu.reset();
   }
 
-  /// Those of the workload.
+  /// Returns the names of the workload's phases.
   std::vector<std::string> names_of_phases() const {
     std::vector<std::string> names;
     for (const WorkloadPhase& phase : workload_.phases()) names.push_back(phase.name);
     return names;
   }
 
-  /// Why the measured phase is not cut into rows; empty where it is.
+  /// Returns why the measured phase is not cut into rows; empty if it is.
   std::string why_no_rows() const {
     const bool of_phases = config_.rows.value_or(0) == 0;
     if (of_phases && workload_.phases().empty()) return "rows are asked for with --rows";
@@ -186,10 +186,10 @@ class Run {
                                                     : "";
   }
 
-  /// A phase that may be the one that is reported, in an open loop where there is a rate; nothing where it cannot
+  /// Runs a phase that may become the reported one, in an open loop if there is a rate. Returns nothing if it cannot
   /// begin.
   std::optional<MeasuredPhase> run_measured(const std::string& name, u64 total, const std::optional<Rate>& rate) {
-    if (!goes_on()) return std::nullopt;  // what the one before has left behind stays
+    if (!goes_on()) return std::nullopt;  // the results of the previous try stay
     MeasuredPhase measured;
     measured.total = total;
     measured.left = phases_.left();
@@ -232,7 +232,7 @@ class Run {
     return measured;
   }
 
-  /// What the threads have left behind.
+  /// Collects the results that the threads have left.
   void observe(MeasuredPhase& measured) {
     measured.after = disturbance_now();
     measured.pages = page_use();
@@ -291,7 +291,7 @@ class Run {
     return last;
   }
 
-  /// On all threads; and on the packages that they run in, for what is counted of those.
+  /// Begins to count events on all threads. Returns the counters of the packages that they run in.
   PackageCounters count_events() {
     if (m_.events.empty()) return {};
     m_.count_failure = phases_.count(m_.events);
@@ -309,9 +309,9 @@ class Run {
     for (const Worker& worker : phases_.workers()) m_.tally += worker.tally;
   }
 
-  /// What is looked at when nobody uses the index any more, outside all times.
+  /// Observes what can be observed only when no thread uses the index any more, outside all measured times.
   void look_after() {
-    sum_up();  // also where a phase threw here
+    sum_up();  // again, since an exception may have kept note() from it
     m_.print = fingerprint();
     if (m_.operations() > 0) m_.nodes_per_fetch = nodes_of_next();
     if (!m_.keeps) return;
@@ -324,7 +324,7 @@ class Run {
     if (m_.operations() > 0) timed("limits", [&] { return m_.limits = team_.limits(plan_of_limits()), u64{0}; });
   }
 
-  /// A phase without the threads. `what` returns how many operations it had.
+  /// Runs a phase on the calling thread. `what` returns how many operations it had.
   template <class Do>
   void timed(const char* name, const Do& what) {
     const u64 start = team_.clock().now();
@@ -334,14 +334,14 @@ class Run {
         {.name = name, .seconds = team_.clock().seconds_since(start), .operations = operations, .failure = {}});
   }
 
-  /// Of the reads among these requests, in the index as it is.
+  /// Counts the nodes that the reads among these requests visit, in the index as it stands.
   OrReason<double> nodes_of(const Slice& requests) const {
     if (trial_.counts_visits()) return trial_.nodes_per_fetch(requests);
     return OrReason<double>::missing("the index does not count the nodes that a lookup visits");
   }
 
-  /// On the way to the keys of the next lookups, as the index is now: not of those that were done, from which it may
-  /// have learned.
+  /// Counts the nodes that the next lookups of the workload would visit, in the index as it stands. Past lookups would
+  /// not do, since the index may have learned from them.
   OrReason<double> nodes_of_next() const {
     constexpr u32 kFetches = 250'000;
     if (!mix_.has(OpKind::kRead) && !mix_.has(OpKind::kMultiGet))
@@ -349,14 +349,15 @@ class Run {
     if (!trial_.counts_visits()) return nodes_of({});
     const u64 first = phases_.next();
     const u32 count = static_cast<u32>(std::min<u64>(kFetches / stream_->most_keys(), phases_.end_of_first() - first));
-    if (count == 0) return OrReason<double>::missing("no operation of the workload is left whose way could be counted");
+    if (count == 0)
+      return OrReason<double>::missing("no operation of the workload is left whose nodes could be counted");
     RequestQueue requests;
     return nodes_of(requests.only(maker_, first, count));
   }
 
-  /// Of the beginning of the stream: of what threads made, which adds up to the same in whichever hands it was, and
-  /// behind that of what they would have made. How far they came depends on the machine. In parts, operations have
-  /// other numbers for other numbers of threads: then all are made once more, as for one.
+  /// Returns the fingerprint of the beginning of the stream. It is a sum, so it does not depend on which thread made an
+  /// operation. How far the threads came depends on the machine, so the operations after that are made here. The
+  /// numbers of operations in parts depend on how many threads there are; then all are made once more, as for one.
   StreamPrint fingerprint() const {
     if (stream_->parts().size() != 2) return print_of(*stream_for(1));
     u64 made = 0;
@@ -373,12 +374,12 @@ class Run {
     constexpr u64 kMinLimitsNs = 10'000'000;
     LimitsPlan plan;
     plan.footprint = limits_footprint(m_.reserved_bytes + plan_.payload_bytes(), available_memory());
-    // The pages that the process got, the index most of all, which need not be those that were asked for.
+    // The page size that the process got, mostly for the index, which may differ from the one that was asked for.
     const bool huge = page_bytes_between(m_.pages_before, m_.measured->pages).value.value_or(0) > 4096;
     plan.huge_pages = huge ? HugePages::kThp : HugePages::kNone;
     plan.pages = placement_of_limits(topology_, plan_.seats, plan_.pages);
     const u64 measured_ns = static_cast<u64>(m_.measured->wall_seconds * 1e9);
-    plan.time_ns = std::clamp(measured_ns, kMinLimitsNs, plan.time_ns);  // a short run is not kept waiting
+    plan.time_ns = std::clamp(measured_ns, kMinLimitsNs, plan.time_ns);  // limits take no longer than a short run
     const std::set<u32> distinct(plan_.seats.cpus.begin(), plan_.seats.cpus.end());
     plan.cpus.assign(distinct.begin(), distinct.end());
     plan.pin = plan_.seats.binds;

@@ -10,10 +10,10 @@
 
 namespace latchlab {
 
-/// Runs all phases. What is thrown in a phase ends in a Measurement that says so, as do a mismatch, an interruption and
-/// a system without threads for it. Throws InputError if its key file is wrong, and what the calling thread meets
-/// between phases, as std::bad_alloc: the team's destructor then ends its threads. The team has not begun, and has
-/// ended when this returns.
+/// Runs all phases. The Measurement reports an exception in a phase, a mismatch, an interruption, or a system without
+/// threads for it. Throws InputError if the key file is wrong, and any exception of the calling thread between phases,
+/// such as std::bad_alloc; the team's destructor then ends its threads. The team must not have begun; it has ended when
+/// this returns.
 [[nodiscard]] Measurement run_trial(Trial& trial, const Plan& plan, const Topology& topology, ThreadTeam& team,
                                     Progress& progress);
 

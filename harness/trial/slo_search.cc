@@ -13,7 +13,8 @@ namespace latchlab {
 
 namespace {
 
-/// At the percentile of the bound. Where not every call is timed, what was not served counts as those do that were.
+/// Returns the response time at the bound's percentile. If only some calls are timed, the same share of the operations
+/// that were not served counts.
 OrReason<u64> response_ns(const Tried& tried, u32 thousandths) {
   const u64 timed = tried.responses.count();
   if (timed == 0) return OrReason<u64>::missing("no call was timed");
@@ -27,7 +28,7 @@ OrReason<u64> response_ns(const Tried& tried, u32 thousandths) {
                   *tried.offered));
 }
 
-/// But for one in a hundred: what comes just before the end may wait for its turn.
+/// Returns true if at least 99 % of the operations were served: those that come just before the end may have to wait.
 bool serves(const Tried& tried) { return tried.offered && tried.served * 100 >= *tried.offered * 99; }
 
 }  // namespace
@@ -38,7 +39,7 @@ SloSearch search_for_slo(const Slo& slo, double closed_per_second, u64 least,
   told.closed_per_second = closed_per_second;
   told.answer = RateSearch::Answer::kUnfinished;
   RateSearch rates(std::clamp<u64>(static_cast<u64>(closed_per_second), 1, Rate::kMost), least);
-  bool missed = false;  // the rate that is tried, once
+  bool missed = false;  // the current rate has missed the bound once; it is tried twice
   while (const auto rate = rates.next()) {
     const std::optional<Tried> tried = try_at(*rate);
     if (!tried) return told;
@@ -74,7 +75,7 @@ std::string why_no_rate(const Slo& slo, const SloSearch& told, bool full) {
           slo.str(), short_number(static_cast<double>(told.tries.back().per_second)),
           short_number(told.tries.back().served), short_number(told.closed_per_second));
     case RateSearch::Answer::kUnsteady:
-      return fmt::format("no rate keeps --slo={} twice: what kept it broke it when it was tried again, in {} tries",
+      return fmt::format("no rate keeps --slo={} twice: every rate that kept it broke it when tried again, in {} tries",
                          slo.str(), tries);
     case RateSearch::Answer::kUnfinished:
       return fmt::format("the search for --slo={} has no answer: {} after {} tries", slo.str(),

@@ -1,9 +1,9 @@
-// The search for the rate that --slo asks for, try after try (slo.h says which). How one rate is tried is the caller's.
+// The search for the rate that --slo asks for, try after try (slo.h chooses the rates). The caller runs each try.
 //
-// A try that was cut short, by a signal or by a full index, has kept nothing: its response times are those of a part.
-// The search ends with it and says that it has no answer; what was tried until then stays in what it tells.
+// A try that is cut short, by a signal or by a full index, does not keep the bound: it has only a part of its response
+// times. The search ends with it without an answer; the tries before it stay in the result.
 //
-// A request that came and was not served has no response time. It counts as a longer one than any that was measured.
+// A request that came and was not served has no response time. It counts as longer than any measured one.
 #pragma once
 
 #include <functional>
@@ -17,26 +17,28 @@
 
 namespace latchlab {
 
-/// What a try at one rate came to.
+/// The result of a try at one rate.
 struct Tried {
-  double seconds = 0;     ///< in which operations were offered
+  double seconds = 0;     ///< time in which operations were offered
   OrReason<u64> offered;  ///< operations that came
-  u64 served = 0;         ///< of them begun by the end, and done
-  Histogram responses;    ///< of the timed calls, ns
+  u64 served = 0;         ///< operations that had begun by the end, and were done
+  Histogram responses;    ///< response times of the timed calls, ns
   bool late = false;      ///< the threads could not bear the rate
   bool whole = true;      ///< it came to its end
 };
 
-/// Tries rates with `try_at`, which says nothing where none can be tried any more. `closed_per_second`: what a closed
-/// loop does; `least`: no rate below it says anything.
+/// Tries rates with `try_at`, which returns nothing if no rate can be tried any more. `closed_per_second` is the
+/// throughput of a closed loop. A rate below `least` has too few calls to say anything.
 [[nodiscard]] SloSearch search_for_slo(const Slo& slo, double closed_per_second, u64 least,
                                        const std::function<std::optional<Tried>(u64 per_second)>& try_at);
 
-/// Why the search has no rate that keeps the bound, one line; empty where it has. `full`: the index was, as it ended.
+/// Returns why the search has no rate that keeps the bound, in one line; empty if it has one. `full`: the index was
+/// full at the end.
 [[nodiscard]] std::string why_no_rate(const Slo& slo, const SloSearch& told, bool full);
 
-/// The rate at which a try of `time_ns`, one call in `latency_every` of which is timed, times just enough calls for the
-/// percentile to mean something. Without an end by time all come, however few a second: 1.
+/// Returns the lowest rate at which a try of `time_ns` times enough calls for the percentile to mean something. One
+/// call in `latency_every` is timed. Returns 1 for a try without an end by time, since all its operations come at any
+/// rate.
 [[nodiscard]] u64 least_rate(const Slo& slo, u32 latency_every, u64 time_ns);
 
 }  // namespace latchlab

@@ -155,7 +155,7 @@ TEST_CASE("a search without a rate that keeps the bound says why", "[slo]") {
         "no rate keeps --slo=p99:50us: not even 1.50 k operations a second, of which 1.20 k were served, and a closed "
         "loop does 2.00 M");
   CHECK(why(RateSearch::Answer::kUnsteady) ==
-        "no rate keeps --slo=p99:50us twice: what kept it broke it when it was tried again, in 1 tries");
+        "no rate keeps --slo=p99:50us twice: every rate that kept it broke it when tried again, in 1 tries");
   CHECK(why(RateSearch::Answer::kUnfinished) ==
         "the search for --slo=p99:50us has no answer: it was interrupted after 1 tries");
   CHECK(why(RateSearch::Answer::kUnfinished, true) ==

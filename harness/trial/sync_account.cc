@@ -28,7 +28,7 @@ OrReason<std::vector<Counts>> per_thread(const std::vector<MeasuredThread>& thre
   return all;
 }
 
-/// The intervals of what the policy counts.
+/// Returns the series of the rates that the policy counts.
 OrReason<std::vector<Series>> series_of(const Meter::ContentionSeries& contention, const SyncStats& sum) {
   std::vector<Series> all;
   if (sum.aborts) all.push_back({"aborts", contention.aborts});
@@ -38,7 +38,8 @@ OrReason<std::vector<Series>> series_of(const Meter::ContentionSeries& contentio
   return all;
 }
 
-/// A scan is several operations of the policy, a call of `keys` is one, and so is everything else.
+/// Returns true if the policy counted too few operations. A scan is several operations of the policy; a call of up to
+/// `keys` operations, like any other call, is one.
 bool counts_too_few(const SyncStats& stats, u64 operations, u32 keys) {
   return stats.counters && std::any_of(stats.counters->begin(), stats.counters->end(), [&](const NamedCount& c) {
            return c.name == "ops" && c.count * keys < operations;
@@ -63,7 +64,7 @@ Account<SyncStats> sync_account(const MeasuredPhase& phase, bool elides, u32 key
   } else if (had_to_elide && report.degraded) {
     found(Status::kDegraded, *report.degraded);
   } else if (had_to_elide && *report.elided == 0) {
-    found(Status::kInvalid, "no operation was elided, although the probe says that they can be here");
+    found(Status::kInvalid, "no operation was elided, although the probe says that elision works here");
   }
   return out;
 }

@@ -1,5 +1,5 @@
 #pragma once
-// What the policy's counters say of the measured phase, and what they say against it.
+// The account of the policy's counters in the measured phase, with the contradictions that they show.
 #include "harness/result/result.h"
 #include "harness/trial/measurement.h"
 #include "harness/trial/remark.h"
@@ -7,7 +7,7 @@
 
 namespace latchlab {
 
-/// All of it but `reclaim`. A call took up to `keys` operations.
+/// Returns all of SyncStats except `reclaim`. A call took up to `keys` operations.
 [[nodiscard]] Account<SyncStats> sync_account(const MeasuredPhase& phase, bool elides, u32 keys);
 
 }  // namespace latchlab

@@ -1,5 +1,5 @@
-// What the tests of trials share: a run that is over soon, and how to run it over any index: in virtual time, where
-// everything but what the kernel says is the same in every run, or on threads of the system.
+// Helpers that the tests of trials share: a short run, and functions that run it over any index. A run is in virtual
+// time, where everything except what the kernel reports is the same in every run, or on threads of the system.
 #pragma once
 
 #include <unistd.h>
@@ -26,7 +26,7 @@
 
 namespace latchlab::testing {
 
-/// 20'000 records and two threads.
+/// Returns the Config of a short run: 20'000 records and two threads.
 inline Config small(std::string_view workload) {
   Config config;
   config.index = Spec::parse("toy");
@@ -41,7 +41,7 @@ inline Config small(std::string_view workload) {
   return config;
 }
 
-/// What follows from a Config whatever the index, on this machine.
+/// Returns the Plan of a Config on this machine, without anything that depends on the index.
 inline Plan plan_of(const Config& config) { return latchlab::plan_of(config, Topology::discover()); }
 
 template <class Index, class Team = VirtualTeam>
@@ -64,8 +64,8 @@ TrialResult run_of(const Config& config) {
   return run_of<Index, Team>(plan_of(config));
 }
 
-/// On threads of the system: what depends on them may be noisy, since others may have the processors of the test's
-/// machine.
+/// Runs a trial on threads of the system. Its times may be noisy, since other programs may use the machine's
+/// processors.
 template <class Index, class What>
 TrialResult run_on_threads(const What& plan_or_config) {
   return run_of<Index, NativeTeam>(plan_or_config);
@@ -82,7 +82,7 @@ inline const PhaseTime& phase_of(const TrialResult& result, std::string_view nam
 }
 inline double seconds_of(const TrialResult& result, std::string_view phase) { return phase_of(result, phase).seconds; }
 
-/// Of the measured phase; null if it had no such operation.
+/// Returns the rate of an operation in the measured phase; null if there was no such operation.
 inline const OperationRate* rate_of(const TrialResult& result, std::string_view operation) {
   for (const OperationRate& rate : result.throughput->per_operation) {
     if (rate.name == operation) return &rate;
@@ -90,7 +90,7 @@ inline const OperationRate* rate_of(const TrialResult& result, std::string_view 
   return nullptr;
 }
 
-/// A key file of its own for each process.
+/// A key file, whose name differs between processes.
 class Lines {
  public:
   explicit Lines(u32 count, u32 bytes = 0) : path_("/tmp/latchlab_trial_test_" + std::to_string(::getpid())) {

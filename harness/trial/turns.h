@@ -1,8 +1,8 @@
 #pragma once
 
-// Threads that do one piece of work after the other, in the order of the pieces: where a lock lets in one at a time
-// anyway, this hands it over once a piece and not once an operation, and every thread still does its share on its own
-// processor.
+// Turns let threads do pieces of work one after the other, in the order of the pieces. If a lock admits one thread at a
+// time anyway, turns hand it over once a piece instead of once an operation. Every thread still does its share on its
+// own processor.
 
 #include <atomic>
 
@@ -15,20 +15,19 @@ class Turns {
  public:
   explicit Turns(ThreadTeam& team) : team_(team) {}
 
-  /// Turn 0 is the next. While no thread waits.
-  void start() { next_.store(0, kRelaxed); }  // relaxed: the team brings it to the threads
+  /// Makes turn 0 the next. Call it while no thread waits.
+  void start() { next_.store(0, kRelaxed); }  // relaxed: starting the phase's task in the team synchronizes
 
-  /// Waits until it is `turn`'s turn, which every turn must come to, in whichever thread. False as soon as `stop` is
-  /// set.
+  /// Waits until turn `turn` comes. Some thread must await and end each turn. Returns false as soon as `stop` is set.
   [[nodiscard]] bool await(u64 turn, const std::atomic<bool>& stop) {
-    // Acquire: pairs with end. The flag's load is relaxed: it publishes nothing.
+    // The acquire pairs with end(). The load of the flag is relaxed, since it publishes nothing.
     const auto come = [&] { return next_.load(kAcquire) == turn; };
     team_.sleep_until([&] { return come() || stop.load(kRelaxed); });
     return come();
   }
 
   void end() {
-    next_.fetch_add(1, kRelease);  // pairs with await
+    next_.fetch_add(1, kRelease);  // pairs with await()
     team_.wake();
   }
 

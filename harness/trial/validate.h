@@ -1,8 +1,12 @@
-// The index against the tally. While the run counts, nobody trusts the index; afterwards nobody uses it, so
-// it can be walked over from end to end: as many keys as were inserted and not erased, the same ones (a sum
-// of their hashes, which no order of events can change), each with a value of its own, and in strict order
-// where there is one. An update that says yes and stores nothing is not seen here: any value of its key passes. Finding
-// that is for the conformance suite and the race finder, which know every value.
+// Checks the index against the tally. After the run no thread uses the index, so it is walked over from end to end:
+//
+//   1. it holds as many keys as were inserted and not erased;
+//   2. it holds the same keys: a sum of their hashes, which does not depend on the order of events, is equal;
+//   3. each key has a value of its own;
+//   4. an ordered index has its keys in strict order.
+//
+// An update that returns true and stores nothing is not found here, since any value of its key passes. The conformance
+// suite and the race finder find that: they know every value.
 #pragma once
 
 #include <string>
@@ -12,13 +16,13 @@
 
 namespace latchlab {
 
-/// What went wrong inside the measured loop, in one line; empty if nothing did.
+/// Returns the mistakes that the hot loop counted, in one line; empty if there were none.
 [[nodiscard]] std::string describe_errors(const Tally& tally);
 
-/// Compares; `detail` names the first contradiction.
+/// Compares the contents with the tally; `detail` names the first contradiction.
 [[nodiscard]] Validation validate(const Tally& tally, const Contents& contents);
 
-/// Nobody compared, because that was not asked for.
+/// Returns the validation of a run with --validate=off.
 [[nodiscard]] Validation no_validation();
 
 }  // namespace latchlab
