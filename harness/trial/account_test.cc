@@ -1,5 +1,4 @@
-// What accounts make of what a run observed: each test fills a Measurement by hand, also with what no run shows at
-// will.
+// Tests of the accounts. Each fills a Measurement by hand, also with facts that no run shows at will.
 #include "harness/trial/account.h"
 
 #include <string>
@@ -20,7 +19,7 @@ using testing::small;
 
 constexpr u64 kSecond = 1'000'000'000;
 
-/// What a run of `operations` lookups by two threads has seen, all of it well.
+/// Returns the measurement of a run of `operations` lookups by two threads, without any disturbance.
 Measurement fine(u64 operations = 1000) {
   Measurement m;
   m.loaded = true;
@@ -41,11 +40,12 @@ Measurement fine(u64 operations = 1000) {
 
 TrialResult document_of(const Measurement& m, const Config& config = small("lookup")) {
   Plan plan = plan_of(config);
-  plan.seats.oversubscribed = false;  // whatever machine tests this
+  plan.seats.oversubscribed = false;  // on any machine that runs this test
   return document(plan, Topology::discover(), m);
 }
 
-/// Of a thread that had `percent` of its time, while the host took so many of a hundred ticks.
+/// Returns a measurement in which a thread was on a processor for `percent` of its time, and the host took `ticks` of
+/// a hundred ticks.
 Measurement disturbed(u64 percent, u64 ticks = 0) {
   Measurement m = fine();
   m.measured->threads[1].processor_time =
@@ -56,7 +56,7 @@ Measurement disturbed(u64 percent, u64 ticks = 0) {
   return m;
 }
 
-TEST_CASE("a run that saw nothing wrong is ok, without a note", "[account]") {
+TEST_CASE("a run without disturbances is ok and has no note", "[account]") {
   const TrialResult result = document_of(fine());
   CHECK(result.status == Status::kOk);
   CHECK(result.reason.empty());
@@ -65,7 +65,7 @@ TEST_CASE("a run that saw nothing wrong is ok, without a note", "[account]") {
   CHECK(*result.validation.passed);
 }
 
-TEST_CASE("options that do nothing in a run are notes behind those of what it saw", "[account]") {
+TEST_CASE("notes about inert options come after notes about the run", "[account]") {
   Plan plan = plan_of(small("lookup"));
   plan.seats.oversubscribed = false;
   plan.inert = {"--warmup is inert", "--dist is inert"};
@@ -75,7 +75,7 @@ TEST_CASE("options that do nothing in a run are notes behind those of what it sa
                                                         "--warmup is inert", "--dist is inert"});
 }
 
-TEST_CASE("a run whose threads were kept from processors is noisy, and one that does not know is not", "[account]") {
+TEST_CASE("a run whose threads were descheduled is noisy, unless threads share processors", "[account]") {
   Plan plan = plan_of(small("lookup"));
   plan.seats.oversubscribed = false;
   const auto remarks = [&](const Measurement& m) { return health_account(plan, m).remarks; };
@@ -84,7 +84,7 @@ TEST_CASE("a run whose threads were kept from processors is noisy, and one that 
   CHECK(starved[0].status == Status::kNoisy);
   CHECK_THAT(starved[0].text, Catch::StartsWith("a thread was on a processor for 47.0 % of the time"));
   CHECK(remarks(disturbed(90, 4)).empty());
-  const Remarks robbed = remarks(disturbed(100, 12));  // by the host, which shows in no thread's time
+  const Remarks robbed = remarks(disturbed(100, 12));  // by the host, whose share is in no thread's time
   REQUIRE(robbed.size() == 1);
   CHECK(robbed[0].status == Status::kOk);
   CHECK_THAT(robbed[0].text, Contains("took 12.0 % of the processors' time"));
@@ -92,7 +92,7 @@ TEST_CASE("a run whose threads were kept from processors is noisy, and one that 
   CHECK(remarks(disturbed(47)).empty());
 }
 
-TEST_CASE("a worse status wins with its reason, and that the run is noisy becomes a note", "[account]") {
+TEST_CASE("the worst status and its reason win, and that the run is noisy becomes a note", "[account]") {
   const auto check = [](const Measurement& m, Status status, const std::string& reason,
                         const Config& config = small("lookup")) {
     const TrialResult result = document_of(m, config);
@@ -101,10 +101,10 @@ TEST_CASE("a worse status wins with its reason, and that the run is noisy become
     REQUIRE(result.health.notes.size() == 1);
     CHECK_THAT(result.health.notes[0], Contains("on a processor for 47.0 % of the time"));
   };
-  Measurement wrong = disturbed(47);  // found after it is known to be noisy
+  Measurement wrong = disturbed(47);  // found after the noise
   wrong.contents->keys = 19'999;
   check(wrong, Status::kInvalid, "the index holds 19999 keys, the tally says 20000");
-  Measurement failed = disturbed(47);  // and before
+  Measurement failed = disturbed(47);  // found before the noise
   failed.phases.back().failure = "memory ran out";
   check(failed, Status::kFailed, "memory ran out in phase measure");
   Config config = small("lookup");
@@ -114,7 +114,7 @@ TEST_CASE("a worse status wins with its reason, and that the run is noisy become
   check(inert, Status::kDegraded, "Accessed bits are not cleared: the kernel keeps them", config);
 }
 
-TEST_CASE("all in which a result is degraded is said, in the order of the run", "[account]") {
+TEST_CASE("a degraded result names all reasons, in the order of the run", "[account]") {
   Plan plan = plan_of(small("lookup"));
   plan.config.clear_accessed_ns = 1;
   plan.index_degraded = "no pages";
@@ -130,14 +130,14 @@ TEST_CASE("all in which a result is degraded is said, in the order of the run", 
   CHECK(result.memory.accessed_cleared.reason == "the kernel keeps them");
 }
 
-TEST_CASE("a reclaimer that stalled is noted, and counts are those of the measured phase", "[account]") {
+TEST_CASE("a note says that the reclaimer stalled, and its counts are those of the measured phase", "[account]") {
   MeasuredPhase phase;
   phase.reclaim_before = ReclaimCounters{.retired = 100, .freed = 90, .pending = 10, .advances = 7, .stalled = 2};
   phase.reclaim_after = ReclaimCounters{.retired = 150, .freed = 110, .pending = 40, .advances = 9, .stalled = 5};
   const auto account = reclaim_account(phase);
   REQUIRE(account.part);
   CHECK(account.part->at(0).count == 50);  // retired
-  CHECK(account.part->at(2).count == 40);  // pending: at its end
+  CHECK(account.part->at(2).count == 40);  // pending, at the end of the phase
   REQUIRE(account.remarks.size() == 1);
   CHECK(account.remarks[0].status == Status::kOk);
   CHECK_THAT(account.remarks[0].text, Catch::StartsWith("memory to reclaim piled up 3 times"));
@@ -147,7 +147,7 @@ TEST_CASE("a reclaimer that stalled is noted, and counts are those of the measur
   CHECK(reclaim_account(phase).part.reason == "no grace period");
 }
 
-TEST_CASE("a phase that failed midway leaves what was done, and says nothing of how it ended", "[account]") {
+TEST_CASE("a phase that failed midway reports the operations done, and has no note about its end", "[account]") {
   Config config = small("insert");
   Measurement m = fine(500);
   m.phases = {{.name = "measure", .seconds = 1, .operations = 500, .failure = "memory ran out"}};
@@ -162,7 +162,7 @@ TEST_CASE("a phase that failed midway leaves what was done, and says nothing of 
   CHECK_THAT(document_of(m, config).health.notes.at(0), Contains("500 of 20000 records were inserted"));
 }
 
-TEST_CASE("an operation that memory ran out in excuses a wrong index with memory of its own, and no wrong value",
+TEST_CASE("running out of memory excuses a wrong number of keys in an index with its own memory, but no wrong value",
           "[account]") {
   Plan plan = plan_of(small("lookup"));
   Measurement m = fine();
@@ -179,7 +179,7 @@ TEST_CASE("an operation that memory ran out in excuses a wrong index with memory
   CHECK(status() == Status::kInvalid);
 }
 
-TEST_CASE("a run that did not come to its measured phase blames what stopped it", "[account]") {
+TEST_CASE("a run that did not reach its measured phase names the reason", "[account]") {
   Measurement m = fine();
   m.measured.reset();
   m.phases.pop_back();
@@ -208,7 +208,8 @@ TEST_CASE("a run that did not come to its measured phase blames what stopped it"
   check(Status::kInvalid, "while verifying what was loaded: 3 keys were missing that must be there");
 }
 
-TEST_CASE("a full index, a signal and the operations end a phase in this order", "[account]") {
+TEST_CASE("a signal takes precedence over a full index, and that over the number of operations, as the end of a phase",
+          "[account]") {
   const Plan plan = plan_of(small("lookup"));
   Measurement m = fine();
   const auto ending = [&] { return throughput_account(plan, m).part->ended_by; };
@@ -246,7 +247,7 @@ TEST_CASE("counters that cannot be right make a result invalid", "[account]") {
     return remarks.empty() ? Remark() : remarks[0];
   };
   CHECK(remark(false).status == Status::kInvalid);
-  CHECK(remark(false, 2).status == Status::kOk);  // a call takes two
+  CHECK(remark(false, 2).status == Status::kOk);  // a call may take two operations
   phase.sync.stats.counters.value->at(0).count = 100;
   phase.sync.elided = 0;
   CHECK(remark(false).status == Status::kOk);
@@ -255,11 +256,11 @@ TEST_CASE("counters that cannot be right make a result invalid", "[account]") {
   CHECK(remark(false).text == "counters contradict each other: more commits than begins");
 }
 
-TEST_CASE("timed calls say what they cost, and where every call fell back there are none to tell apart", "[account]") {
+TEST_CASE("a note says what timing calls cost, and if every call fell back they are not reported apart", "[account]") {
   Config config = small("lookup");
   config.latency_every = 1;
   config.batch.keys = 4;
-  testing::VirtualTeam team(0);  // its time passes when it is told to
+  testing::VirtualTeam team(0);  // the test advances its time
   MeasuredPhase phase;
   phase.threads.resize(1);
   phase.latencies.emplace(1, 4, team.clock());
@@ -279,7 +280,7 @@ TEST_CASE("timed calls say what they cost, and where every call fell back there 
         "timed calls overlap with no others, which costs throughput: 1.0 % of the operations took 5.0 % of the time");
   phase.latencies->time(OpKind::kRead, counters, [] {});
   CHECK(account().part->fell_back->count == 1);
-  phase.offer = OfferedLoad();  // an open loop is not slower for it
+  phase.offer = OfferedLoad();  // timing does not slow an open loop down
   CHECK(account().remarks.empty());
 }
 

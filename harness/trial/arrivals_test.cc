@@ -1,4 +1,4 @@
-// Runs in which operations come at times of their own. How late they are is the machine's; what is counted is not.
+// Runs in an open loop. How late operations are depends on the machine; their counts do not.
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -34,7 +34,7 @@ Config open(std::string_view workload, std::string_view rate) {
   return config;
 }
 
-TEST_CASE("in an open loop every operation has a response time, which is no less than its own") {
+TEST_CASE("in an open loop every operation has a response time, which is at least its own time") {
   for (const char* rate : {"20k", "poisson:20k", "sine:20k,period=10ms"}) {
     CAPTURE(rate);
     const TrialResult result = run_of<Toy<u64>>(open("mix:read=70,update=30", rate));
@@ -50,7 +50,7 @@ TEST_CASE("in an open loop every operation has a response time, which is no less
       CHECK(of.response->count == rate_of(result, of.name)->count);
     }
     REQUIRE(result.offer);
-    // What was not begun within the time was not done; the sine's mean is of whole periods.
+    // Operations that had not begun within the time were not done. The mean of the sine is over whole periods.
     CHECK(result.throughput->operations < 20'000);
     CHECK(result.offer->per_second <= 30'000);
     CHECK(*result.offer->arrivals >= result.throughput->operations);
@@ -60,7 +60,7 @@ TEST_CASE("in an open loop every operation has a response time, which is no less
   }
 }
 
-TEST_CASE("an open loop ends with its operations, when the last of them has come") {
+TEST_CASE("an open loop with a number of operations ends when the last one has come and is done") {
   Config config = open("lookup", "20k");
   config.time_ns = 0;
   config.ops = 777;
@@ -70,14 +70,14 @@ TEST_CASE("an open loop ends with its operations, when the last of them has come
   CHECK(result.throughput->operations == 777);
   CHECK(result.throughput->ended_by == Ending::kOperations);
   CHECK(result.latency->response->count == 777);
-  // As many as were done came, however unevenly they were dealt: who has none left waits for none. Only while a thread
-  // is at its last one others would come.
+  // As many operations came as were done, however unevenly they were dealt: a thread that has none left waits for none.
+  // More would come only while a thread runs its last one.
   const double came = result.offer->per_second * result.throughput->seconds;
   CHECK(came > 777 - 3);
   CHECK(came < 777 + 3 + 20'000e-9 * static_cast<double>(result.latency->response->max_ns));
   CHECK(*result.offer->arrivals == 777);
-  // A thread runs up to 512 that it was dealt, each at a time of its own; the longest share takes 60 us a request at
-  // least.
+  // A thread runs up to 512 operations that it claimed, each when it is due. The thread with the most needs at least
+  // 60 us for each.
   CHECK(result.throughput->seconds >= 777.0 / 20'000 - 3.0 / 20'000);
 }
 
@@ -91,14 +91,15 @@ TEST_CASE("an open loop inserts all records, and replaces them as they come") {
   CHECK(filled.throughput->ended_by == Ending::kRecords);
   CHECK(*filled.validation.found_keys == 3000);
   Config config = open("mix:read=50,insert=25,erase=25", "50k");
-  config.records = 500;  // threads hold one hand each
+  config.records = 500;  // each thread claims one slice at a time
   const TrialResult moved = run_of<Toy<u64>>(config);
   CAPTURE(moved.reason);
   CHECK(moved.status < Status::kFailed);
   CHECK(*moved.validation.passed);
 }
 
-TEST_CASE("a closed loop has no response times and no offer, and says why, an open one may leave latencies out") {
+TEST_CASE(
+    "a closed loop has no response times and no offered load, with a reason; an open loop may leave latencies out") {
   Config config = small("lookup");
   config.latency_every = 10;
   const TrialResult closed = run_of<Toy<u64>>(config);
@@ -120,7 +121,7 @@ TEST_CASE("a closed loop has no response times and no offer, and says why, an op
   CHECK(run_of<Toy<u64>>(config).latency->response->count == 14);
 }
 
-/// A lookup takes 300 us.
+/// An index whose lookups take 300 us.
 struct Slow : Toy<u64> {
   using Toy<u64>::Toy;
   std::optional<u64> find(ThreadState& me, u64 key) {
@@ -129,31 +130,31 @@ struct Slow : Toy<u64> {
   }
 };
 
-TEST_CASE("a rate that threads cannot bear is said, with what came and what was done") {
+TEST_CASE("a rate that threads cannot bear degrades the run, with the rates that came and that were done") {
   Config config = open("lookup", "100k");
   config.records = 10;  // which are verified one by one
   config.time_ns = 60'000'000;
   const TrialResult result = run_of<Slow>(config);
   CHECK(result.status == Status::kDegraded);
   CHECK_THAT(result.reason, Catch::StartsWith("the rate was more than the threads could bear: "));
-  CHECK_THAT(result.reason, Catch::Contains(" that came, and at the end one was "));
+  CHECK_THAT(result.reason, Catch::Contains(" were done, and at the end one was "));
   REQUIRE(result.offer);
   CHECK(result.offer->late);
-  // All that came by the end waited or were done: of fixed ones one every 10 us.
+  // All operations that came by the end, one every 10 us, were done or waited.
   CHECK(*result.offer->arrivals == 6000);
   CHECK(result.offer->per_second * result.throughput->seconds == Approx(6000));
   CHECK(result.throughput->per_second < 7000);
-  // Who was to do one every 20 us and does one every 300 us is late by nearly all of the time.
+  // A thread that does an operation every 300 us instead of every 20 us is late by nearly all of the time.
   CHECK(result.offer->lag.at_end > 50'000'000);
   CHECK(result.latency->response->max_ns > 40'000'000);
 }
 
-TEST_CASE("the highest rate that keeps a bound is looked for, and the numbers are those of the last try") {
+TEST_CASE("a search finds the highest rate that keeps a bound, and the result has the numbers of the last try") {
   struct Bound {
     const char* slo;
     RateSearch::Answer answer;
   };
-  // A minute is longer than the run, a nanosecond shorter than a call.
+  // A minute is longer than the run; a nanosecond is shorter than a call.
   using enum RateSearch::Answer;
   for (const auto& [slo, answer] : {Bound{"p50:1min", kAllKeep}, {"p50:1ns", kNoneKeeps}}) {
     CAPTURE(slo);
@@ -177,7 +178,7 @@ TEST_CASE("the highest rate that keeps a bound is looked for, and the numbers ar
     CHECK(result.throughput->per_second == Approx(tries.back().served));
     for (const SloSearch::Try& one : tries) CHECK(*one.offered == Approx(one.served));  // all 20 were done
     CHECK(result.latency->response->percentiles.front().ns == *tries.back().response_ns);
-    // The phase lasts a little longer than its operations come.
+    // The phase ends slightly after the last arrival.
     CHECK(*result.offer->arrivals == 20);
     CHECK(result.offer->per_second > 0);
     CHECK(result.offer->per_second <= 1.0001 * static_cast<double>(tries.back().per_second));
@@ -187,7 +188,7 @@ TEST_CASE("the highest rate that keeps a bound is looked for, and the numbers ar
   }
 }
 
-TEST_CASE("threads that have parts of a trace are done with them together, however uneven they are") {
+TEST_CASE("threads finish their parts of a trace together, however uneven the parts are") {
   const std::string path = "/tmp/latchlab_arrivals_test_" + std::to_string(::getpid());
   TraceWriter writer;
   for (u64 i = 0; i < 1100; ++i) writer.add(0, i % 11 == 0 ? "key " + std::to_string(i) : "popular", OpKind::kRead, 8);
@@ -202,14 +203,14 @@ TEST_CASE("threads that have parts of a trace are done with them together, howev
   CAPTURE(result.reason);
   REQUIRE(result.throughput);
   CHECK(result.throughput->operations == 1100);
-  // The last is due after 55 ms, and not after 100, when a thread would have come through the thousand of the popular
-  // key at half of the rate; what it then waited for is the machine's.
+  // The last operation is due after 55 ms. At half of the rate, the thread with the popular key's thousand operations
+  // would need 100 ms. How long an operation waits depends on the machine.
   const double waited = static_cast<double>(result.latency->response->max_ns) / 1e9;
   CHECK(result.throughput->seconds < .055 + waited + .02);
   CHECK(result.offer->per_second * result.throughput->seconds < 1100 + 20'000 * waited + 3);
 }
 
-/// Inserts until there is no more room, where a Plant makes it so after a hundred.
+/// Returns a run that inserts until there is no room; a Plant makes the index full after a hundred inserts.
 Config filling() {
   Config config = open("mix:read=50,insert=50", "200k");
   config.records = 4900;
@@ -218,7 +219,7 @@ Config filling() {
   return config;
 }
 
-TEST_CASE("an open loop in which memory runs out counts all that was done") {
+TEST_CASE("an open loop in which memory runs out counts all operations that were done") {
   Plant plant(Mistake::kNoMemory);
   const TrialResult result = run_of<Toy<u64>>(filling());
   CHECK(result.status == Status::kFailed);
@@ -229,7 +230,7 @@ TEST_CASE("an open loop in which memory runs out counts all that was done") {
   CHECK(done == result.latency->all.count);
 }
 
-TEST_CASE("a search in which the index is full has no answer, and says so") {
+TEST_CASE("a search during which the index gets full has no answer, and says so") {
   Plant plant(Mistake::kFull);
   Config config = open("mix:read=50,insert=50", "1");
   config.rate.reset();
@@ -254,7 +255,7 @@ TEST_CASE("a search in which the index is full has no answer, and says so") {
   CHECK(untried.slo.reason == "no rate was tried");
 }
 
-/// Asks for an end in the measured phase, at a lookup.
+/// An index that interrupts the run at a lookup of the measured phase.
 struct Stopping : Toy<u64> {
   using Toy<u64>::Toy;
   static inline u64 left = ~u64{0};
@@ -264,9 +265,9 @@ struct Stopping : Toy<u64> {
   }
 };
 
-TEST_CASE("a search that is interrupted keeps the tries that were made") {
+TEST_CASE("an interrupted search keeps the tries that were made") {
   const auto child = [](u64 lookups) {
-    const pid_t pid = ::fork();  // a request to stop is for good
+    const pid_t pid = ::fork();  // a request to stop cannot be taken back
     if (pid == 0) {
       Config config = open("lookup", "1");
       config.rate.reset();
@@ -291,7 +292,7 @@ TEST_CASE("a search that is interrupted keeps the tries that were made") {
   CHECK(child(10 + 100 + 250) == 3);
 }
 
-TEST_CASE("an index that is full ends an open loop") {
+TEST_CASE("a full index ends an open loop") {
   Plant plant(Mistake::kFull);
   const TrialResult result = run_of<Toy<u64>>(filling());
   CHECK(result.throughput->ended_by == Ending::kFull);

@@ -19,7 +19,7 @@ TEST_CASE("every operation is dealt once, in order, up to the end") {
     CHECK(hand.count == room / kSliceRequests * kSliceRequests);
     next += hand.count;
   }
-  CHECK(dealer.deal(0, kSliceRequests - 1).count == 0);  // not the end
+  CHECK(dealer.deal(0, kSliceRequests - 1).count == 0);  // no room for a slice, which does not mean the end
   for (;;) {
     const Dealer::Claim hand = dealer.deal(0, kRoundRequests);
     if (hand.count == 0) break;
@@ -30,33 +30,33 @@ TEST_CASE("every operation is dealt once, in order, up to the end") {
   CHECK(dealer.deal(0, kRoundRequests).count == 0);
 }
 
-TEST_CASE("an end can be drawn nearer, also behind what is dealt, and farther again, to that of the stream") {
+TEST_CASE("end_after moves the end in both directions, but not beyond the end of the stream") {
   Dealer dealer(2, 0, 3 * kRoundRequests);
   CHECK(dealer.deal(0, kRoundRequests).count == kRoundRequests);
-  dealer.end_after(5 * kRoundRequests);  // not farther
+  dealer.end_after(5 * kRoundRequests);  // beyond the end of the stream
   CHECK(dealer.deal(0, kRoundRequests).count == kRoundRequests);
   dealer.end_after(7);
   CHECK(dealer.deal(0, kRoundRequests).count == 7);
   CHECK(dealer.deal(0, kRoundRequests).count == 0);
-  CHECK(dealer.next() == 2 * kRoundRequests + 7);  // and not where a slice would have ended
+  CHECK(dealer.next() == 2 * kRoundRequests + 7);  // not at the end of a slice
   CHECK(dealer.left() == kRoundRequests - 7);
   dealer.end_after(100);
   const Dealer::Claim more = dealer.deal(0, kRoundRequests);
-  CHECK(more.first == 2 * kRoundRequests + 7);  // nothing was passed over
+  CHECK(more.first == 2 * kRoundRequests + 7);  // no operation was skipped
   CHECK(more.count == 100);
   dealer.end_after(kRoundRequests);
   CHECK(dealer.deal(0, kRoundRequests).count == kRoundRequests - 107);
   CHECK(dealer.deal(0, kRoundRequests).count == 0);
 }
 
-TEST_CASE("a round of operations of many keys each has fewer of them, but a slice", "[multi-get]") {
+TEST_CASE("a round has fewer operations if they have many keys, but at least a slice", "[multi-get]") {
   CHECK(Dealer(1, 0, 1, 1).round() == kRoundRequests);
   CHECK(Dealer(1, 0, 1, 7).round() == 4 * kSliceRequests);  // 8192 / 7 = 1170
   CHECK(Dealer(1, 0, 1, 64).round() == kSliceRequests);
   CHECK(Dealer(1, 16 * 512, 1, 7).round() == 512);  // the window allows fewer
 }
 
-TEST_CASE("threads that ask at the same time are dealt different operations") {
+TEST_CASE("threads that claim at the same time get different operations") {
   constexpr u64 kHands = 200;
   Dealer dealer(4, 0, kHands * kSliceRequests);
   std::vector<std::vector<u64>> got(4);
@@ -75,7 +75,7 @@ TEST_CASE("threads that ask at the same time are dealt different operations") {
   for (u64 i = 0; i < all.size(); ++i) CHECK(all[i] == i * kSliceRequests);
 }
 
-TEST_CASE("where a stream is in parts each thread is dealt its own, in order, to its end") {
+TEST_CASE("each thread claims its own part of a stream in parts, in order, to its end") {
   Dealer dealer(3, 0, {0, 1000, 1000, 5000});
   CHECK(dealer.deal(0, kSliceRequests).first == 0);
   CHECK(dealer.deal(2, kSliceRequests).first == 1000);
@@ -90,7 +90,7 @@ TEST_CASE("where a stream is in parts each thread is dealt its own, in order, to
   CHECK(dealer.deal(2, kSliceRequests).first == 1000 + kSliceRequests);
   CHECK(dealer.deal(0, kRoundRequests).count == 1000 - kSliceRequests);
   CHECK(dealer.deal(0, kRoundRequests).count == 0);
-  dealer.end_after(100);  // all of what is left is in the last part
+  dealer.end_after(100);  // all operations left are in the last part
   CHECK(dealer.deal(2, kRoundRequests).count == 100);
   CHECK(dealer.next() == 1000);
   CHECK(dealer.end_of_first() == 1000);
@@ -99,12 +99,12 @@ TEST_CASE("where a stream is in parts each thread is dealt its own, in order, to
   CHECK(dealer.deal(2, kRoundRequests).count == 4000 - 2 * kSliceRequests - 100);
 
   Dealer halves(2, 0, {0, 1000, 4000});
-  halves.end_after(400);  // as the parts are long
+  halves.end_after(400);  // in proportion to the parts' lengths
   CHECK(halves.deal(0, kRoundRequests).count == 100);
   CHECK(halves.deal(1, kRoundRequests).count == 300);
 }
 
-TEST_CASE("a section is dealt to its end, in hands that get smaller, and the next when somebody says so") {
+TEST_CASE("a section is dealt to its end in shrinking claims, and the next one after next_section") {
   constexpr u64 kFirst = 3 * kRoundRequests, kSecond = kFirst + kSliceRequests, kEnd = kSecond + kRoundRequests;
   Dealer dealer(2, 0, {0, kEnd}, {kFirst, kSecond, kEnd});
   dealer.in_sections(true);
@@ -116,7 +116,7 @@ TEST_CASE("a section is dealt to its end, in hands that get smaller, and the nex
       if (hand.count == 0) return;
       CHECK(hand.first == next);
       CHECK(hand.count % kSliceRequests == 0);
-      CHECK(hand.count <= std::max<u64>(left / 2, kSliceRequests));  // what is left is for both
+      CHECK(hand.count <= std::max<u64>(left / 2, kSliceRequests));  // the rest is for both threads
       next += hand.count;
     }
   };
@@ -137,12 +137,12 @@ TEST_CASE("a section is dealt to its end, in hands that get smaller, and the nex
   CHECK_FALSE(cut.next_section());
   cut.end_after(~u64{0});
   CHECK(cut.next_section());
-  cut.in_sections(false);  // on, over all ends
+  cut.in_sections(false);  // deals across the ends of sections
   CHECK(cut.deal(0, kRoundRequests).count == kRoundRequests);
   CHECK(cut.next() > kSecond);
 }
 
-TEST_CASE("a window that moves on is long beside what threads hold of it") {
+TEST_CASE("a moving window is long compared to the operations that threads hold") {
   CHECK(Dealer(2, 0, 1).round() == kRoundRequests);
   CHECK(Dealer(2, 16'000'000, 1).round() == kRoundRequests);
   for (const u32 threads : {1, 2, 56}) {

@@ -1,5 +1,4 @@
-// What a trial says of a policy that elides its lock: where operations went, and whether that is what it
-// promises.
+// Trials of policies that elide their lock: the paths that operations took, and whether the policy kept its promise.
 #include <optional>
 #include <string>
 #include <string_view>
@@ -27,9 +26,9 @@ using toy::Toy;
 
 enum class Elision {
   kWorks,      ///< one abort and one commit a lookup
-  kOtherwise,  ///< the same, but not as was asked for
+  kOtherwise,  ///< the same, but not in the way that was asked for
   kDegraded,   ///< every lookup takes the lock, and the policy says why
-  kSilent      ///< every lookup takes the lock, and the policy says that it need not
+  kSilent      ///< every lookup takes the lock, although the policy says that it elides
 };
 
 template <Elision kElision>
@@ -41,7 +40,7 @@ struct ElidingPolicy : Own {
   }
 };
 
-/// Has the counters of a policy; what its operations count is theirs to say.
+/// A toy with the counters of a policy; derived classes count their operations.
 template <class P, class Counters>
 struct Counting : Toy<u64> {
   using Toy<u64>::Toy;
@@ -52,7 +51,7 @@ struct Counting : Toy<u64> {
   ThreadState join() { return {}; }
 };
 
-/// Counts as a policy that elides.
+/// A toy that counts like a policy that elides.
 template <Elision kElision>
 struct Eliding : Counting<ElidingPolicy<kElision>, RtmCounters> {
   using Base = Counting<ElidingPolicy<kElision>, RtmCounters>;
@@ -71,7 +70,7 @@ struct Eliding : Counting<ElidingPolicy<kElision>, RtmCounters> {
   }
 };
 
-TEST_CASE("aborts are counted in one place, and nowhere where no transaction was begun") {
+TEST_CASE("aborts are in one section of the result, which is missing if no transaction was begun") {
   const auto count = [](const SyncStats::Counts& counts, std::string_view name) -> std::optional<u64> {
     for (const NamedCount& c : counts) {
       if (c.name == name) return c.count;
@@ -103,7 +102,7 @@ TEST_CASE("aborts are counted in one place, and nowhere where no transaction was
   }
 }
 
-TEST_CASE("a policy that elided nothing, or otherwise than asked, is degraded where it says why, and else wrong") {
+TEST_CASE("a policy that elided nothing, or otherwise than asked, is degraded if it says why, and else invalid") {
   const TrialResult works = run_of<Eliding<Elision::kWorks>>(small("lookup"));
   CHECK(works.status == Status::kOk);
   CHECK(works.reason.empty() == (works.status == Status::kOk));
@@ -118,7 +117,7 @@ TEST_CASE("a policy that elided nothing, or otherwise than asked, is degraded wh
   CHECK(silent.reason == "no operation was elided, although the probe says that elision works here");
 }
 
-TEST_CASE("a result that is degraded for its policy and for its index says both") {
+TEST_CASE("a result that is degraded by its policy and by its index names both reasons") {
   Plan plan = plan_of(small("lookup"));
   plan.index_degraded = "no such instructions";
   const TrialResult both = run_of<Eliding<Elision::kDegraded>>(plan);
@@ -128,17 +127,17 @@ TEST_CASE("a result that is degraded for its policy and for its index says both"
   CHECK(run_of<Eliding<Elision::kSilent>>(plan).status == Status::kInvalid);
 }
 
-/// Of a policy whose lookups are nothing to elide.
+/// A toy under a policy whose lookups need no elision.
 using Looking = Counting<ElidingPolicy<Elision::kDegraded>, HybridCounters>;
 
-TEST_CASE("a policy that had nothing to elide is not blamed for it") {
+TEST_CASE("a policy that had nothing to elide is not degraded") {
   const TrialResult result = run_of<Looking>(small("lookup"));
   CHECK(result.status == Status::kOk);
   CHECK(result.sync.aborts.reason == "no transaction was begun");
   CHECK(result.sync.fallback_rate.reason == "there was nothing to elide");
 }
 
-/// A policy that elides, but only knows whether an operation took its lock; and here all did.
+/// A policy that elides, but knows only whether an operation took its lock. Here all operations did.
 struct Unseen : Counting<ElidingPolicy<Elision::kDegraded>, TbbElisionCounters> {
   using Counting::Counting;
   std::optional<u64> find(ThreadState& me, u64 key) {
@@ -148,7 +147,7 @@ struct Unseen : Counting<ElidingPolicy<Elision::kDegraded>, TbbElisionCounters> 
   }
 };
 
-TEST_CASE("a policy that does not see its aborts has none, and is degraded when all took its lock") {
+TEST_CASE("a policy that does not see its aborts reports none, and is degraded if all operations took its lock") {
   const TrialResult result = run_of<Unseen>(small("lookup"));
   CHECK_FALSE(result.sync.aborts);
   CHECK(result.sync.aborts.reason == "the policy does not see its aborts");
@@ -158,8 +157,7 @@ TEST_CASE("a policy that does not see its aborts has none, and is degraded when 
   CHECK_THAT(result.reason, Catch::Contains("it runs on its lock"));
 }
 
-/// A policy whose processor elides by prefixes: one operation in four takes the lock, nobody knows after how many
-/// aborts.
+/// A policy whose processor elides by prefixes: one operation in four takes the lock after an unknown number of aborts.
 struct Prefixed : Counting<ElidingPolicy<Elision::kWorks>, HleCounters> {
   using Counting::Counting;
   std::optional<u64> find(ThreadState& me, u64 key) {
@@ -168,7 +166,7 @@ struct Prefixed : Counting<ElidingPolicy<Elision::kWorks>, HleCounters> {
   }
 };
 
-TEST_CASE("what the processor does not tell of elision by prefixes is missing and not zero") {
+TEST_CASE("counts that the processor hides under elision by prefixes are missing, not zero") {
   const TrialResult result = run_of<Prefixed>(small("lookup"));
   CHECK(result.status == Status::kOk);
   CHECK_FALSE(result.sync.aborts);
@@ -176,8 +174,8 @@ TEST_CASE("what the processor does not tell of elision by prefixes is missing an
   CHECK(*result.sync.fallback_rate == Approx(0.25).margin(0.01));
 }
 
-/// A policy that finds the lock cheaper: of ten operations nine take it by choice, or all, and of the others one in two
-/// falls back.
+/// A policy that finds the lock cheaper: nine operations in ten, or all, take it by choice. Half of the others fall
+/// back.
 template <bool kAll>
 struct Chosen : Counting<ElidingPolicy<Elision::kWorks>, AdaptiveCounters> {
   using Counting<ElidingPolicy<Elision::kWorks>, AdaptiveCounters>::Counting;
@@ -195,7 +193,7 @@ struct Chosen : Counting<ElidingPolicy<Elision::kWorks>, AdaptiveCounters> {
   }
 };
 
-TEST_CASE("operations that take the lock by choice are told with those that fall back, and are no failure to elide") {
+TEST_CASE("operations that take the lock by choice count into the fallback rate, but do not degrade the run") {
   const TrialResult some = run_of<Chosen<false>>(small("lookup"));
   CHECK(some.status == Status::kOk);
   CHECK(*some.sync.fallback_rate == Approx(0.95).margin(0.01));
@@ -204,7 +202,7 @@ TEST_CASE("operations that take the lock by choice are told with those that fall
   CHECK(*all.sync.fallback_rate == 1);
 }
 
-TEST_CASE("before an elided run the whole index is walked over once, unless it is empty") {
+TEST_CASE("an elided run begins with a walk over the whole index, unless it is empty") {
   const TrialResult looked_up = run_of<Eliding<Elision::kWorks>>(small("lookup"));
   REQUIRE(phases_of(looked_up) ==
           std::vector<std::string>{"load", "verify", "touch", "warmup", "measure", "validate", "limits"});

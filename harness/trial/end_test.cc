@@ -1,4 +1,4 @@
-// How a trial ends: after so many operations, when all records are inserted, by time, interrupted.
+// The ends of a trial: a number of operations, all records inserted, time, an interruption.
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -28,7 +28,7 @@ using toy::Toy;
 
 TrialResult run(const Config& config) { return run_of<Toy<u64>>(config); }
 
-TEST_CASE("a trial that counts its operations does exactly so many, with any number of threads") {
+TEST_CASE("a trial with a number of operations does exactly that many, with any number of threads") {
   for (const u32 threads : {1U, 2U, 3U, 8U}) {
     for (const u64 ops : {1ULL, 4095ULL, 4097ULL, 30'000ULL}) {
       Config config = small("mix:read=50,insert=20,update=10,erase=20");
@@ -47,7 +47,7 @@ TEST_CASE("a trial that counts its operations does exactly so many, with any num
   }
 }
 
-TEST_CASE("operations that are counted are the first of the stream, however many threads do them") {
+TEST_CASE("a trial with a number of operations does the first ones of the stream, with any number of threads") {
   const auto counts_of = [](u32 threads) {
     Config config = small("mix:read=50,insert=20,update=10,erase=20");
     config.threads = threads;
@@ -77,7 +77,7 @@ TEST_CASE("a trial of inserts fills an empty index and ends by itself") {
   CHECK(rate_of(result, "insert")->succeeded == 20'000);
   CHECK(result.throughput->ended_by == Ending::kRecords);
   std::vector<std::string> notes = result.health.notes;
-  // What others do on this machine meanwhile.
+  // Other programs on this machine may make the run noisy.
   std::erase_if(notes, [](std::string_view note) {
     return note.starts_with("the load average") || note.starts_with("the host took");
   });
@@ -85,7 +85,7 @@ TEST_CASE("a trial of inserts fills an empty index and ends by itself") {
   CHECK(*result.validation.found_keys == 20'000);
 }
 
-TEST_CASE("an insert trial that ends by the wrong one of its two ends says so") {
+TEST_CASE("an insert trial says which of its two ends came first") {
   const auto note_of = [](u64 records, u64 time_ns, u64 ops, Ending expected) {
     Config config = small("insert");
     config.records = records;
@@ -125,7 +125,7 @@ TEST_CASE("a trial whose warm-up leaves no key to insert fails and says so") {
   CHECK(run(config).status == Status::kOk);
 }
 
-/// Asks for the end as soon as something was measured.
+/// An index that interrupts the run as soon as an operation was measured.
 class StopOnceMeasured final : public Progress {
  public:
   void begin(std::string_view phase, u64, u64) override { measuring_ = phase == "measure"; }
@@ -139,8 +139,8 @@ class StopOnceMeasured final : public Progress {
   bool measuring_ = false;
 };
 
-TEST_CASE("an interrupted run ends early and keeps what was measured, before the measured phase it has nothing") {
-  // In a process of its own: a request to stop is for good.
+TEST_CASE("an interrupted run keeps what was measured, and has no throughput before the measured phase") {
+  // In a process of its own, since a request to stop cannot be taken back.
   const auto child = [](bool before) {
     const pid_t pid = ::fork();
     if (pid == 0) {
@@ -163,7 +163,7 @@ TEST_CASE("an interrupted run ends early and keeps what was measured, before the
   CHECK(child(true) == 1);
 }
 
-/// Its first lookup of the measured phase lasts until the time of the phase is long over.
+/// An index whose first lookup of the measured phase lasts until long after the end of the phase.
 struct Late : Toy<u64> {
   using Toy<u64>::Toy;
   static inline bool measuring = false;
@@ -182,14 +182,14 @@ class TellsLate final : public Progress {
   void title(std::string) override {}
 };
 
-TEST_CASE("time ends no phase before anything was done in it") {
+TEST_CASE("time ends no phase before an operation was done in it") {
   Config config = small("lookup");
   config.threads = 1;
   config.time_ns = 1'000'000;
   TellsLate progress;
   const TrialResult result = run_of<Late>(config, progress);
   REQUIRE(result.throughput);
-  CHECK(result.throughput->operations >= kSliceRequests);  // with a stop in it the first slice would be cut
+  CHECK(result.throughput->operations >= kSliceRequests);  // a stop inside would cut the first slice short
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
-// What goes wrong in a trial and what its result says of it: an index that answers wrongly or loses keys, memory that
-// runs out, an index that is full, a policy that does not count right, a system that has no threads left.
+// Faults in a trial and how its result reports them: wrong answers, lost keys, no memory, a full index, a policy that
+// counts wrongly, a system without threads.
 #include <array>
 #include <atomic>
 #include <exception>
@@ -31,7 +31,7 @@ using toy::Toy;
 
 TrialResult run_toy(const Config& config) { return run_of<Toy<u64>>(config); }
 
-TEST_CASE("what an index does wrong makes its result invalid, with a reason") {
+TEST_CASE("each mistake of an index makes the result invalid, with a reason") {
   const auto broken = [](Mistake mistake, std::string_view workload) {
     const Plant plant(mistake);
     Config config = small(workload);
@@ -50,7 +50,7 @@ TEST_CASE("what an index does wrong makes its result invalid, with a reason") {
   CHECK_THAT(broken(Mistake::kBadScan, "mix:read=50,scan=50"), Catch::Contains("out of order"));
 }
 
-/// Keeps 32 bits of a key and 32 of a value, and mixes values up if it is told to.
+/// An index that keeps 32 bits of keys and values, and corrupts values on request.
 class NarrowToy : public Toy<u64> {
  public:
   struct Options {
@@ -73,7 +73,7 @@ class NarrowToy : public Toy<u64> {
   }
 };
 
-TEST_CASE("values of 32 bits are told apart too") {
+TEST_CASE("wrong values of 32 bits are detected too") {
   Config config = small("lookup");
   config.keys = Spec::parse("u32");
   const auto run = [&] {
@@ -82,15 +82,15 @@ TEST_CASE("values of 32 bits are told apart too") {
     return run_of<NarrowToy>(plan);
   };
   CHECK(run().status == Status::kOk);
-  NarrowToy::wrong_bits = u64{1} << 16;  // the lowest of the tag
+  NarrowToy::wrong_bits = u64{1} << 16;  // the lowest bit of the tag
   CHECK_THAT(run().reason, Catch::Contains("values of other keys"));
-  config.workload = Spec::parse("insert");  // here only the check at the end looks
+  config.workload = Spec::parse("insert");  // only the check at the end reads values
   CHECK_THAT(run().reason, Catch::Contains("hold values of other keys"));
   NarrowToy::wrong_bits = 0;
   CHECK(run().status == Status::kOk);
 }
 
-TEST_CASE("a key that is in no record must not be found") {
+TEST_CASE("finding a key that is in no record makes the result invalid") {
   const Plant plant(Mistake::kPhantom);
   Config config = small("lookup");
   config.negative = .5;
@@ -101,10 +101,10 @@ TEST_CASE("a key that is in no record must not be found") {
   CHECK_THAT(result.reason, Catch::Contains("cannot be"));
 }
 
-TEST_CASE("mistakes in the measured loop count even when the index is not checked afterwards") {
+TEST_CASE("mistakes in the measured loop count even with --validate=off") {
   const Plant plant(Mistake::kWrongValue);
   Config config = small("lookup");
-  config.records = 900;  // few enough for loading to pass
+  config.records = 900;  // fewer than 1000, so that verifying them meets no mistake
   config.warmup_ns = 0;
   config.time_ns = 0;
   config.ops = 10'000;
@@ -115,19 +115,19 @@ TEST_CASE("mistakes in the measured loop count even when the index is not checke
   CHECK(result.validation.passed.reason == "--validate=off");
 }
 
-TEST_CASE("memory that runs out ends the run as failed, and what is there still agrees with the tally") {
+TEST_CASE("running out of memory fails the run, and the index still agrees with the tally") {
   for (const char* workload : {"insert", "lookup"}) {
     const Plant plant(Mistake::kNoMemory);
     Config config = small(workload);
     config.time_ns = 0;
-    config.ops = 10'000;  // the slowest machine comes to the one that throws
+    config.ops = 10'000;  // so that even the slowest machine reaches the insert that throws
     const TrialResult result = run_toy(config);
     INFO(result.reason);
     CHECK(result.status == Status::kFailed);
     CHECK_THAT(result.reason, Catch::Contains("memory ran out"));
     REQUIRE(result.validation.passed);
     CHECK(*result.validation.passed);
-    if (result.throughput) {  // while it was measured: all that was done counts, to the last
+    if (result.throughput) {  // in the measured phase, where every operation done counts
       u64 done = 0;
       for (const OperationRate& rate : result.throughput->per_operation) done += rate.count;
       CHECK(done == result.throughput->operations);
@@ -136,7 +136,7 @@ TEST_CASE("memory that runs out ends the run as failed, and what is there still 
   }
 }
 
-TEST_CASE("an operation that memory ran out in may have counted, but only in an index with memory of its own") {
+TEST_CASE("an insert that ran out of memory may have inserted, but only in an index with memory of its own") {
   Config config = small("insert");
   config.time_ns = 0;
   config.ops = 10'000;
@@ -153,7 +153,7 @@ TEST_CASE("an operation that memory ran out in may have counted, but only in an 
   CHECK_FALSE(result.validation.passed.value.value_or(true));
 }
 
-TEST_CASE("an index that is full ends the measured phase, and what was done before it counts") {
+TEST_CASE("a full index ends the measured phase, and the operations before it count") {
   const Plant plant(Mistake::kFull);
   Config config = small("insert");
   config.time_ns = 0;
@@ -168,7 +168,7 @@ TEST_CASE("an index that is full ends the measured phase, and what was done befo
   CHECK_THAT(result.health.notes.back(), Catch::Contains("full, with 5000 keys"));
 }
 
-TEST_CASE("an index that is full while it is loaded or warmed up is not measured") {
+TEST_CASE("an index that gets full while loading or warming up is not measured") {
   const Plant plant(Mistake::kFull);
   CHECK_THAT(run_toy(small("lookup")).reason,
              Catch::Contains("the index was full, with 5000 keys, before all 20000 records were loaded"));
@@ -187,7 +187,7 @@ struct Counted {
   static constexpr auto fields() { return std::array{CounterField{"ops", &Counted::ops}}; }
 };
 
-/// Counts its lookups, but for one in a thousand when asked.
+/// An index that counts its lookups, except one in a thousand on request.
 struct CountingToy : Toy<u64> {
   using Toy<u64>::Toy;
   struct ThreadState : Toy<u64>::ThreadState {
@@ -222,20 +222,20 @@ TEST_CASE("a policy that counts fewer operations than were done makes the result
   }
 }
 
-/// A team that the system has no threads for.
+/// A team for which the system has no threads.
 class NoThreads final : public testing::VirtualTeam {
  public:
   void begin(u32) override { throw std::system_error(std::make_error_code(std::errc::resource_unavailable_try_again)); }
 };
 
-TEST_CASE("a run for which the system has no threads fails, and asks nothing of threads") {
+TEST_CASE("a run for which the system has no threads fails, and gives no task to threads") {
   const TrialResult result = run_of<Toy<u64>, NoThreads>(small("lookup"));
   CHECK(result.status == Status::kFailed);
   CHECK_THAT(result.reason, Catch::StartsWith("the threads cannot be started: "));
   CHECK(result.phases.size() == 1);  // validate
 }
 
-/// Throws where the phase `name` begins.
+/// A Progress that throws when the phase `name` begins.
 class ThrowsAsItBegins final : public Progress {
  public:
   explicit ThrowsAsItBegins(std::string_view name) : name_(name) {}
@@ -250,7 +250,7 @@ class ThrowsAsItBegins final : public Progress {
   const std::string_view name_;
 };
 
-TEST_CASE("an exception of the caller is no failure of a thread: it leaves the run") {
+TEST_CASE("an exception of the calling thread leaves run_trial") {
   for (const char* phase : {"measure", "validate"}) {
     ThrowsAsItBegins progress(phase);
     CHECK_THROWS_WITH((run_of<Toy<u64>, NativeTeam>(small("insert"), progress)), "the caller is in contention");

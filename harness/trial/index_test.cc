@@ -1,5 +1,4 @@
-// What an index says of itself, and how it reaches the result: rates, bytes, nodes a lookup, lessons, what it cannot
-// do.
+// Facts that an index reports, and how they reach the result: rates, bytes, nodes a lookup, learning, limitations.
 #include <array>
 #include <atomic>
 #include <optional>
@@ -27,7 +26,7 @@ struct Restarted {
   }
 };
 
-/// As a scan does it: three operations of the policy for one of the workload, and one restart.
+/// An index that counts like a scan: three operations of the policy for one of the workload, and one restart.
 struct InThree : Toy<u64> {
   using Toy<u64>::Toy;
   struct ThreadState : Toy<u64>::ThreadState {
@@ -41,7 +40,7 @@ struct InThree : Toy<u64> {
   }
 };
 
-TEST_CASE("rates are shares of the operations that the policy counted itself") {
+TEST_CASE("rates are shares of the operations that the policy counted") {
   const TrialResult result = run_of<InThree>(small("lookup"));
   REQUIRE(result.sync.restart_rate);
   CHECK(*result.sync.restart_rate == Approx(1.0 / 3));
@@ -74,13 +73,13 @@ TEST_CASE("an index that keeps nothing has no bytes, no keys and no limit") {
   check(result.validation.found_keys);
 }
 
-/// Its even keys are one node away and its odd ones three.
+/// An index whose even keys are one node away and whose odd keys are three.
 struct Visited : Toy<u64> {
   using Toy<u64>::Toy;
   u64 visits(ThreadState&, u64 key) { return key % 2 == 0 ? 1 : 3; }
 };
 
-TEST_CASE("nodes a lookup are those on the way of the workload's lookups, or missing for a reason") {
+TEST_CASE("nodes a lookup are counted for the workload's lookups, or missing with a reason") {
   const auto nodes = []<class Index>(std::type_identity<Index>, const std::string& workload) {
     return run_of<Index>(small(workload)).nodes_per_fetch;
   };
@@ -96,7 +95,7 @@ TEST_CASE("nodes a lookup are those on the way of the workload's lookups, or mis
         "the index does not count the nodes that a lookup visits");
 }
 
-TEST_CASE("the fingerprint is that of the operations, whoever did how many of them") {
+TEST_CASE("the fingerprint depends on the operations only, not on the threads that did them") {
   const auto print = [](const std::string& workload, u32 threads, u64 seed) {
     Config config = small(workload);
     config.threads = threads;
@@ -114,7 +113,7 @@ TEST_CASE("the fingerprint is that of the operations, whoever did how many of th
   CHECK(print("insert", 1, 1).operations == records);
 }
 
-/// Counts the lookups that it may learn from, and the others.
+/// An index that counts the lookups that it may learn from, and the others.
 struct Learning : Toy<u64> {
   using Toy<u64>::Toy;
   struct Watch {
@@ -134,16 +133,16 @@ struct Learning : Toy<u64> {
   }
 };
 
-TEST_CASE("an index that learns from lookups learns from those of the workload, and from no checks") {
+TEST_CASE("an index learns from the workload's lookups, and from no checks") {
   Learning::seen = Learning::unseen = 0;
   const Config config = small("lookup");
   const TrialResult result = run_of<Learning>(config);
   REQUIRE(result.status == Status::kOk);
-  CHECK(Learning::unseen == config.records);  // each is looked at after loading
+  CHECK(Learning::unseen == config.records);  // each record is checked after loading
   CHECK(Learning::seen >= result.throughput->operations);
 }
 
-TEST_CASE("a run that cannot do what the index's options and --mem ask for is measured and said to be degraded") {
+TEST_CASE("a run that cannot do what the index's options and --mem ask for is measured and degraded") {
   Plan plan = plan_of(small("lookup"));
   plan.index_degraded = "no such instructions";
   plan.mem_degraded = plan.not_placed = "no such nodes";

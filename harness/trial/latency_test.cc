@@ -1,4 +1,4 @@
-// Single calls of the index, timed: which, how long, and what happened in them.
+// Timed calls of the index: which calls are timed, how long they took, and what happened in them.
 #include <algorithm>
 #include <string>
 #include <string_view>
@@ -34,13 +34,13 @@ u64 counted(const OrReason<std::vector<NamedCount>>& counts, std::string_view na
   return 0;
 }
 
-TEST_CASE("without --latency nothing is timed, and the result says how it would be") {
+TEST_CASE("without --latency no call is timed, and the result names the option") {
   const TrialResult result = run_of<Toy<u64>>(small("lookup"));
   CHECK_FALSE(result.latency);
   CHECK(result.latency.reason == "single calls are timed with --latency");
 }
 
-TEST_CASE("with --latency=all every operation of the measured phase is timed, each under its kind") {
+TEST_CASE("with --latency=all every operation of the measured phase is timed under its kind") {
   Config config = small("mix:read=70,update=30");
   config.latency_every = 1;
   const TrialResult result = run_of<Toy<u64>>(config);
@@ -58,7 +58,7 @@ TEST_CASE("with --latency=all every operation of the measured phase is timed, ea
   CHECK(result.latency->all.min_ns <= result.latency->all.percentiles.front().ns);
 }
 
-TEST_CASE("with a sample one call in so many is timed, whatever slices and stops make of the requests") {
+TEST_CASE("with --latency=N one call in N is timed, however slices and stops cut the requests") {
   Config config = small("lookup");
   config.latency_every = 10;
   config.time_ns = 0;
@@ -67,10 +67,10 @@ TEST_CASE("with a sample one call in so many is timed, whatever slices and stops
   const TrialResult result = run_of<Toy<u64>>(config);
   REQUIRE(result.latency);
   CHECK(result.latency->all.count == 1234);
-  CHECK(result.latency->all.percentiles.back().percent == 99.9);  // beyond it is one of them, beyond 99.99 none
+  CHECK(result.latency->all.percentiles.back().percent == 99.9);  // one call lies beyond it, none beyond 99.99
 }
 
-TEST_CASE("a result says which part of its threads' time timed calls took, and what that cost") {
+TEST_CASE("a result says what share of the threads' time timed calls took, and what that cost") {
   Config config = small("lookup");
   config.latency_every = 10;
   config.threads = 2;
@@ -83,7 +83,7 @@ TEST_CASE("a result says which part of its threads' time timed calls took, and w
   CHECK(std::ranges::count_if(result.health.notes, says_so) == 1);
 }
 
-TEST_CASE("fewer calls than one in so many are none") {
+TEST_CASE("with fewer than N calls --latency=N times none") {
   Config config = small("lookup");
   config.latency_every = 10'000;
   config.time_ns = 0;
@@ -93,7 +93,7 @@ TEST_CASE("fewer calls than one in so many are none") {
   CHECK_THAT(result.latency.reason, Catch::StartsWith("no call was timed"));
 }
 
-TEST_CASE("a session times each n-th call, alone, and cuts its blocks there") {
+TEST_CASE("a runner times each n-th call alone, and cuts its blocks there") {
   Toy<u64> index(Spec::parse("own"), {});
   const std::vector<Request> requests(100);
   for (const u32 keys : {1u, 4u}) {
@@ -122,7 +122,7 @@ struct CountingPolicy : Own {
   static constexpr bool kElides = true;
 };
 
-/// Every 50th update falls back after an abort, and takes long.
+/// An index in which every 50th update falls back after an abort, and takes long.
 struct Falling : Toy<u64> {
   using Toy<u64>::Toy;
   using Policy = CountingPolicy;
@@ -147,7 +147,7 @@ struct Falling : Toy<u64> {
   static void commit(ThreadState& me) { ++me.counters.ops, ++me.counters.begins, ++me.counters.commits; }
 };
 
-TEST_CASE("calls that fell back are told apart, and aborts by the kind of the operation") {
+TEST_CASE("calls that fell back are reported apart, and aborts by kind of operation") {
   Config config = small("mix:read=60,update=40");
   config.latency_every = 1;
   const TrialResult result = run_of<Falling>(config);
@@ -160,14 +160,14 @@ TEST_CASE("calls that fell back are told apart, and aborts by the kind of the op
   const LatencySummary& fell_back = *result.latency->fell_back;
   CHECK(fell_back.count == fallbacks);
   CHECK(fell_back.min_ns >= kNapNs);
-  CHECK(fell_back.max_ns < kNapNs + 2000);  // the operation itself, and looking at the clock
+  CHECK(fell_back.max_ns < kNapNs + 2000);  // the operation itself, and reading the clock
   const OperationLatency &reads = *latency_of(result, "read"), &updates = *latency_of(result, "update");
   CHECK(*reads.fallbacks == 0);
   CHECK(*updates.fallbacks == fallbacks);
   CHECK(counted(reads.aborts, "conflict") == 0);
   CHECK(counted(updates.aborts, "conflict") == fallbacks);
   CHECK(counted(updates.aborts, "zero") == 0);
-  // One update in fifty: beyond the 90th percentile, before the 99th.
+  // One update in fifty lies between the 90th and the 99th percentile.
   CHECK(updates.summary.percentiles[0].percent == 50);
   CHECK(updates.summary.percentiles[0].ns < updates.summary.max_ns);
   REQUIRE(updates.summary.percentiles.size() > 2);
@@ -175,7 +175,7 @@ TEST_CASE("calls that fell back are told apart, and aborts by the kind of the op
   CHECK(updates.summary.percentiles[2].ns >= 300'000);
 }
 
-TEST_CASE("what the policy met with is told for each thread and each interval") {
+TEST_CASE("contention is reported for each thread and each interval") {
   Config config = small("mix:read=60,update=40");
   const TrialResult result = run_of<Falling>(config);
   REQUIRE(result.sync.per_thread);
@@ -189,12 +189,12 @@ TEST_CASE("what the policy met with is told for each thread and each interval") 
   for (const SyncStats::Counts& counts : *result.sync.per_thread) conflicts += counted(counts, "conflict");
   CHECK(conflicts == counted(result.sync.aborts, "conflict"));
   REQUIRE(result.sync.series);
-  REQUIRE(result.sync.series->size() == 2);  // it counts no restarts
+  REQUIRE(result.sync.series->size() == 2);  // the policy counts no restarts
   for (const SyncStats::Series& series : *result.sync.series) {
     INFO(series.first);
     CHECK(series.second.size() <= result.throughput->series.size());
     for (const double rate : series.second)
-      CHECK(rate <= .1);  // .4 of the operations are updates, of which one in fifty falls back
+      CHECK(rate <= .1);  // 40 % of the operations are updates, and one update in fifty falls back
     CHECK(std::ranges::any_of(series.second, [](double rate) { return rate > 0; }));
   }
   const TrialResult none = run_of<Toy<u64>>(small("mix:read=60,update=40"));

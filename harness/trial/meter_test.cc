@@ -9,14 +9,14 @@ namespace {
 
 using Rates = std::vector<double>;
 
-TEST_CASE("an interval has the operations, and the contention, that are new in it") {
+TEST_CASE("an interval has the operations and the contention since the previous sample") {
   Meter meter;
-  for (int phase = 0; phase < 2; ++phase) {  // the second starts from nothing
+  for (int phase = 0; phase < 2; ++phase) {  // the second phase starts at zero
     meter.start(2);
     meter.add(0, 100, {.elidable = 50, .fallbacks = 5, .aborts = 8, .restarts = 0});
     meter.add(1, 300, {.elidable = 50, .fallbacks = 0, .aborts = 32, .restarts = 2});
     meter.sample(2);
-    meter.sample(2);  // nothing counted since: no interval
+    meter.sample(2);  // no time counted since: no interval
     meter.add(0, 50, {.elidable = 5, .fallbacks = 5, .aborts = 0, .restarts = 0});
     meter.add(0, 50, {.elidable = 5, .fallbacks = 5, .aborts = 0, .restarts = 0});
     meter.sample(3);
@@ -28,16 +28,16 @@ TEST_CASE("an interval has the operations, and the contention, that are new in i
   }
 }
 
-TEST_CASE("an interval with nothing to take a share of is joined with the next that has something") {
+TEST_CASE("an interval without operations is joined with the next one that has some") {
   Meter meter;
   meter.start(1);
-  meter.add(0, 0, {.elidable = 0, .fallbacks = 0, .aborts = 3, .restarts = 0});  // in an operation that is not done
+  meter.add(0, 0, {.elidable = 0, .fallbacks = 0, .aborts = 3, .restarts = 0});  // in an operation that is not done yet
   meter.sample(1);
-  meter.add(0, 10, {.elidable = 0, .fallbacks = 0, .aborts = 1, .restarts = 5});  // nothing to elide among these
+  meter.add(0, 10, {.elidable = 0, .fallbacks = 0, .aborts = 1, .restarts = 5});  // none of these could be elided
   meter.sample(2);
   meter.add(0, 10, {.elidable = 4, .fallbacks = 1, .aborts = 0, .restarts = 0});
   meter.sample(3);
-  meter.sample(4);  // nothing follows that could be joined with this one
+  meter.sample(4);  // no later interval to join this one with
   CHECK(meter.throughput(4).series == std::vector<double>{0, 10, 10, 0});
   CHECK(meter.contention().aborts == Rates{.4, .4, 0});
   CHECK(meter.contention().restarts == Rates{.5, .5, 0});

@@ -1,4 +1,4 @@
-// Multi-gets in a run: calls of the index, what is counted, and what is found wrong.
+// Multi-gets in a run: calls of the index, counts, and detected mistakes.
 #include <algorithm>
 #include <atomic>
 #include <optional>
@@ -44,7 +44,7 @@ TEST_CASE("a multi-get is one call of the index and one operation", "[multi-get]
   REQUIRE(rate);
   CHECK(rate->count == calls);
   CHECK(others == 0);
-  CHECK(std::abs(static_cast<double>(rate->count) - 40'000) <= 256);  // whole blocks, but for the last
+  CHECK(std::abs(static_cast<double>(rate->count) - 40'000) <= 256);  // whole blocks, except the last
   CHECK(rate->keys == 5 * rate->count);
   CHECK(rate->found == rate->keys);
   CHECK(rate->succeeded == rate->count);
@@ -52,7 +52,7 @@ TEST_CASE("a multi-get is one call of the index and one operation", "[multi-get]
   CHECK(rate_of(result, "update")->keys == 0);
 }
 
-TEST_CASE("an index without batches is asked for one key after the other", "[multi-get]") {
+TEST_CASE("without batches the keys of a multi-get are looked up one after the other", "[multi-get]") {
   Config config = small("mix:multi_get=40,update=60,multi_get_keys=5");
   config.ops = 10'000;
   config.time_ns = 0;
@@ -66,11 +66,11 @@ TEST_CASE("an index without batches is asked for one key after the other", "[mul
   CHECK(std::ranges::count(run_of<Toy<u64>>(config).health.notes, note) == 0);
 }
 
-TEST_CASE("what a multi-get finds wrong makes the run invalid", "[multi-get]") {
+TEST_CASE("a wrong or missing value in a multi-get makes the run invalid", "[multi-get]") {
   for (const Mistake mistake : {Mistake::kWrongValue, Mistake::kMissedKey}) {
     const Plant plant(mistake);
     Config config = small("mix:multi_get=100");
-    config.records = 900;  // few enough for loading to pass
+    config.records = 900;  // fewer than 1000, so that verifying them meets no mistake
     config.warmup_ns = 0;
     config.time_ns = 0;
     config.ops = 1'000;
@@ -86,16 +86,16 @@ TEST_CASE("a multi-get that misses one key has not succeeded", "[multi-get]") {
   config.threads = 1;
   config.warmup_ns = 0;
   config.time_ns = 0;
-  config.ops = 30'000;  // 15'000 of 20'000 records go, the oldest first
+  config.ops = 30'000;  // 15'000 of 20'000 records are erased, the oldest first
   const TrialResult result = run_of<Batched>(config);
   REQUIRE(result.status == Status::kOk);
   const OperationRate* const rate = rate_of(result, "multi_get");
   REQUIRE(rate);
   CHECK(rate->found < rate->keys);
-  CHECK(rate->found > rate->succeeded * 2);  // one of two keys, often
+  CHECK(rate->found > rate->succeeded * 2);  // often only one of the two keys is found
 }
 
-TEST_CASE("multi-gets are timed by the call, also as they come in an open loop", "[multi-get]") {
+TEST_CASE("a timed multi-get is one call, also in an open loop", "[multi-get]") {
   Config config = small("mix:multi_get=100,multi_get_keys=5");
   config.latency_every = 1;
   config.ops = 5'000;
@@ -111,7 +111,7 @@ TEST_CASE("multi-gets are timed by the call, also as they come in an open loop",
   CHECK(rate_of(open, "multi_get")->keys == 5 * config.ops);
 }
 
-TEST_CASE("where calls differ in their keys no time is said to be that of a key", "[multi-get]") {
+TEST_CASE("there is no time a key if calls have different numbers of keys", "[multi-get]") {
   const auto per_key = [](const char* workload) {
     Config config = small(workload);
     config.latency_every = 1;

@@ -12,14 +12,15 @@ namespace {
 
 constexpr u64 kMillisecond = 1'000'000;
 
-testing::VirtualTeam offering(0);  // its time passes when it is told to
+testing::VirtualTeam offering(0);  // the test advances its time
 u64& offered_at = offering.outside();
 const auto kNextIsDue = [](u64 left) {
   offered_at += left;
   return true;
 };
 
-/// Threads of an open loop of 100 ms, at 2000 operations a second in all. Each does so many of its 100 and leaves.
+/// Returns the workers of an open loop of 100 ms at 2000 operations a second in all. Each thread does `operations` of
+/// its 100 and leaves.
 std::vector<Worker> workers_that_did(const std::vector<u64>& operations, u64 length_ns = 100 * kMillisecond) {
   std::vector<Worker> workers(operations.size());
   std::atomic<bool> stop{false};
@@ -38,32 +39,32 @@ std::vector<Worker> workers_that_did(const std::vector<u64>& operations, u64 len
   return workers;
 }
 
-TEST_CASE("of an open loop what a thread had not begun at the end came, and is late", "[arrivals]") {
+TEST_CASE("operations that a thread had not begun at the end of an open loop count as arrived and late", "[arrivals]") {
   std::vector<Worker> stalled = workers_that_did({100, 78});
   const OfferedLoad offer = offer_of(stalled, Rate::parse("2000"), .1, 100 * kMillisecond);
   CHECK(*offer.arrivals == 200);
   CHECK(offer.per_second == Approx(2000));
-  CHECK(offer.lag.at_end == 21'500'000);  // the second thread's 79th was due after 78.5 ms
+  CHECK(offer.lag.at_end == 21'500'000);  // the second thread's 79th operation was due after 78.5 ms
   CHECK(offer.late);
   std::vector<Worker> served = workers_that_did({100, 95});
   CHECK_FALSE(offer_of(served, Rate::parse("2000"), .1, 100 * kMillisecond).late);
 }
 
-TEST_CASE("what comes after the end, while a thread has yet to leave, was offered to none", "[arrivals]") {
+TEST_CASE("operations that come after the end, while a thread has yet to leave, do not count", "[arrivals]") {
   std::vector<Worker> workers = workers_that_did({100, 100});
   const OfferedLoad offer = offer_of(workers, Rate::parse("2000"), .125, 100 * kMillisecond);
   CHECK(*offer.arrivals == 200);
-  CHECK(offer.per_second == Approx(1600));  // over the seconds that the throughput is of too
+  CHECK(offer.per_second == Approx(1600));  // over the same seconds as the throughput
   CHECK(end_of_offer(.125, 100 * kMillisecond) == 100 * kMillisecond);
-  CHECK(end_of_offer(.09, 100 * kMillisecond) == 90 * kMillisecond);  // it was cut short
+  CHECK(end_of_offer(.09, 100 * kMillisecond) == 90 * kMillisecond);  // the phase was cut short
   CHECK(offer.lag.at_end == 0);
   CHECK_FALSE(offer.late);
-  // Without an end by time the phase is as long as it took.
+  // Without an end by time the offer lasts as long as the phase.
   std::vector<Worker> endless = workers_that_did({100, 100}, 0);
   CHECK(*offer_of(endless, Rate::parse("2000"), .125, 0).arrivals == 250);
 }
 
-TEST_CASE("a thread that had no operation left was offered those that it did", "[arrivals]") {
+TEST_CASE("a thread that ran out of operations was offered only those that it did", "[arrivals]") {
   std::vector<Worker> workers = workers_that_did({100, 40});
   workers[1].until = 40 * kMillisecond;
   const OfferedLoad offer = offer_of(workers, Rate::parse("2000"), .1, 100 * kMillisecond);

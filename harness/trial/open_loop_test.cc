@@ -1,4 +1,4 @@
-// An open loop in a world where time passes when the clock is looked at, and stalls come when they are told to.
+// An open loop in virtual time: time passes when the clock is read, and the test causes stalls.
 #include "harness/trial/open_loop.h"
 
 #include <vector>
@@ -15,16 +15,16 @@ namespace {
 constexpr u64 kMs = 1'000'000, kSecond = 1'000'000'000;
 
 constexpr u64 kLookNs = 500;
-testing::VirtualTeam alone(kLookNs);  // with its one thread, this one
+testing::VirtualTeam alone(kLookNs);  // its only thread is the test's
 u64& clock_ns = alone.outside();
 
-/// What a thread does while it waits: nothing, which lets time pass and never too much of it.
+/// The work of a thread that waits: none; it lets time pass, at most up to the next arrival.
 const auto kNothing = [](u64 left) {
   clock_ns += left / 2;
   return true;
 };
 
-/// An operation of 20 us, in which a stall of 10 ms begins once a second.
+/// An operation of 20 us; once a second a stall of 10 ms begins in it.
 class Stalling {
  public:
   void operator()() {
@@ -49,7 +49,7 @@ struct Seen {
   u64 came = 0;
 };
 
-/// Ten seconds of an open loop.
+/// Runs ten seconds of an open loop.
 template <class Operation>
 Seen seen_at(const char* rate, Operation operation) {
   std::atomic<bool> stop{false};
@@ -65,7 +65,7 @@ Seen seen_at(const char* rate, Operation operation) {
   return {.service = reads.ns, .response = reads.response, .lag = loop.lag(), .came = came};
 }
 
-TEST_CASE("a stall of 10 ms a second is in the p99 of the response time and not in that of the service time",
+TEST_CASE("a stall of 10 ms a second shows in the p99 of the response time, but not of the service time",
           "[arrivals]") {
   for (const char* rate : {"20k", "poisson:20k"}) {
     CAPTURE(rate);
@@ -73,8 +73,8 @@ TEST_CASE("a stall of 10 ms a second is in the p99 of the response time and not 
     CHECK(seen.service.count() == seen.response.count());
     CHECK(seen.service.count() > 198'000);
     CHECK(percentile(seen.service, 99) < 25'000);
-    // What comes in the stall waits for its rest, and what comes until the queue is empty for a part of it: more than
-    // one in a hundred for several milliseconds.
+    // Operations that come during the stall, and until the queue is empty again, wait: more than 1 % of them for
+    // several milliseconds.
     CHECK(percentile(seen.response, 99) > 2 * kMs);
     CHECK(percentile(seen.response, 99) < 11 * kMs);
     CHECK(percentile(seen.response, 50) < 100'000);
@@ -86,7 +86,7 @@ TEST_CASE("a stall of 10 ms a second is in the p99 of the response time and not 
   }
 }
 
-TEST_CASE("a closed loop that measures the same sees the stall in a call in so many thousands", "[arrivals]") {
+TEST_CASE("a closed loop sees the same stall in one call of many thousands", "[arrivals]") {
   Latencies latencies(1, 1, alone.clock());
   Stalling operation;
   for (const u64 end = clock_ns + 10 * kSecond; clock_ns < end;) {
@@ -98,14 +98,14 @@ TEST_CASE("a closed loop that measures the same sees the stall in a call in so m
   CHECK(latencies.kinds()[static_cast<std::size_t>(OpKind::kRead)].response.count() == 0);
 }
 
-TEST_CASE("at more than it can bear a loop falls behind, leaves nothing out and ends on time", "[arrivals]") {
+TEST_CASE("a loop whose rate is too high falls behind, leaves nothing out and ends on time", "[arrivals]") {
   const u64 start = clock_ns;
-  const Seen seen = seen_at("100k", [] { clock_ns += 20'000; });  // 20 us and a look at the clock: 48,800 a second
+  const Seen seen = seen_at("100k", [] { clock_ns += 20'000; });  // 20 us and a reading of the clock: 48,800 a second
   CHECK(clock_ns - start >= 10 * kSecond);
   CHECK(clock_ns - start < 10 * kSecond + kMs);
   CHECK(seen.service.count() > 487'000);
   CHECK(seen.service.count() < 488'500);
-  // The last one that was run came after 4.88 s.
+  // The last operation that was run came after 4.88 s.
   CHECK(seen.lag.at_end > 5.1 * kSecond);
   CHECK(seen.lag.at_end < 5.13 * kSecond);
   CHECK(seen.lag.largest <= seen.lag.at_end);
@@ -131,7 +131,7 @@ TEST_CASE("an operation begins when it is due and not before, and the loop lasts
   CHECK(loop.lag().at_end == 0);
 }
 
-TEST_CASE("who was kept from running until the end does one operation, and no more", "[arrivals]") {
+TEST_CASE("a thread that was descheduled until the end does exactly one operation", "[arrivals]") {
   const std::atomic<bool> stop{false};
   clock_ns += 2 * kSecond;
   OpenLoop loop(arrivals_of(Rate::parse("1000"), 1, 0, 1), clock_ns - 2 * kSecond, kSecond, false, alone);
@@ -142,11 +142,10 @@ TEST_CASE("who was kept from running until the end does one operation, and no mo
   CHECK(loop.came(kSecond, 1000) == 1000);
   CHECK(loop.lag().at_end == kSecond - kMs);
   OpenLoop none(arrivals_of(Rate::parse("1"), 1, 1, 2), clock_ns, kSecond / 2, false, alone);
-  CHECK_FALSE(none.await(stop, kNothing));  // its first would come after the end
+  CHECK_FALSE(none.await(stop, kNothing));  // its first operation would come after the end
 }
 
-TEST_CASE("while a thread waits it works as long as there is something to do, with the time that is left",
-          "[arrivals]") {
+TEST_CASE("a waiting thread works as long as there is work, and knows the time that is left", "[arrivals]") {
   const std::atomic<bool> stop{false};
   OpenLoop loop(arrivals_of(Rate::parse("1000"), 1, 0, 1), clock_ns, kSecond, false, alone);
   REQUIRE(loop.await(stop, kNothing));
@@ -163,7 +162,7 @@ TEST_CASE("while a thread waits it works as long as there is something to do, wi
   CHECK(left[1] == left[0] - 100'000 - kLookNs);
 }
 
-TEST_CASE("a loop that is told to stop ends before the next arrival", "[arrivals]") {
+TEST_CASE("a stop ends a loop before the next arrival", "[arrivals]") {
   std::atomic<bool> stop{false};
   OpenLoop loop(arrivals_of(Rate::parse("1"), 1, 0, 1), clock_ns, 0, true, alone);
   REQUIRE(loop.await(stop, kNothing));
@@ -177,7 +176,7 @@ TEST_CASE("a loop that is told to stop ends before the next arrival", "[arrivals
   CHECK_FALSE(loop.await(stop, kNothing));
 }
 
-TEST_CASE("what a stall at the end kept from beginning came all the same, and the thread is late by the oldest of it",
+TEST_CASE("operations that a stall at the end kept waiting count as arrived, and the lag is that of the oldest",
           "[arrivals]") {
   std::atomic<bool> stop{false};
   OpenLoop loop(arrivals_of(Rate::parse("1000"), 1, 0, 1), clock_ns, 100 * kMs, false, alone);
@@ -185,7 +184,7 @@ TEST_CASE("what a stall at the end kept from beginning came all the same, and th
     REQUIRE(loop.await(stop, kNothing));
     loop.done({});
   }
-  clock_ns += 30 * kMs;  // the thread has read the clock, and then others have its processor until the phase is over
+  clock_ns += 30 * kMs;  // the thread has read the clock, and is then descheduled until the phase is over
   stop = true;
   CHECK_FALSE(loop.await(stop, kNothing));
   CHECK(loop.begun() == 78);
@@ -202,7 +201,7 @@ TEST_CASE(
   clock_ns += 5 * kMs;
   REQUIRE(loop.await(stop, kNothing));
   loop.done({});
-  CHECK(loop.lag().at_end < kMs);  // it has looked at the clock as it began
+  CHECK(loop.lag().at_end < kMs);  // the loop read the clock when it began
   clock_ns += 5 * kMs;
   loop.done({});
   REQUIRE(loop.await(stop, kNothing));
@@ -211,7 +210,7 @@ TEST_CASE(
   CHECK(loop.lag().at_end == 98 * kMs);
 }
 
-TEST_CASE("of calls that are sampled response times are too, and the clock is looked at for the others", "[arrivals]") {
+TEST_CASE("only sampled calls have response times, and the clock is read for the others", "[arrivals]") {
   Latencies latencies(10, 1, alone.clock());
   const std::atomic<bool> stop{false};
   OpenLoop loop(arrivals_of(Rate::parse("1000"), 1, 0, 1), clock_ns, kSecond, false, alone);

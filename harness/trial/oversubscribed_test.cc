@@ -1,4 +1,4 @@
-// Trials with more threads than processors, where every request may take as long as everybody else's turns.
+// Trials with more threads than processors, where a request may take as long as the time slices of all other threads.
 #include <atomic>
 #include <optional>
 #include <string>
@@ -20,7 +20,7 @@ using testing::run_of;
 using testing::small;
 using toy::Toy;
 
-/// That many threads on one processor, this one.
+/// Puts that many threads on one processor, the current one.
 Config crowded(Config config, u32 threads) {
   config.threads = threads;
   config.pin = Pin{.kind = Pin::Kind::kList, .numbers = {this_cpu().value_or(0)}, .text = "one"};
@@ -38,7 +38,7 @@ TEST_CASE("more threads than processors finish, and the result says so") {
   CHECK(result.throughput->per_thread.size() == 8);
 }
 
-/// Keeps nothing and looks for nothing: what a run costs is making its requests.
+/// An index that does nothing, so that a run spends its time making requests.
 struct Idle : Toy<std::string_view> {
   using Toy<std::string_view>::Toy;
   struct Body {
@@ -47,7 +47,7 @@ struct Idle : Toy<std::string_view> {
   std::optional<u64> find(ThreadState&, std::string_view) { return std::nullopt; }
 };
 
-/// Lookups are slow in the measured phase, so that the few that are still done after its end take longer than itself.
+/// An index whose lookups are slow in the measured phase: the few that follow its end take longer than the phase.
 struct Sluggish : Toy<u64> {
   using Toy<u64>::Toy;
   std::optional<u64> find(ThreadState& me, u64 key) {
@@ -56,7 +56,7 @@ struct Sluggish : Toy<u64> {
   }
 };
 
-TEST_CASE("with more threads than processors each looks at every request whether it is to stop") {
+TEST_CASE("with more threads than processors slow requests each look at the stop flag") {
   Config config = small("lookup");
   config.records = 8;
   config.warmup_ns = 0;
@@ -68,7 +68,7 @@ TEST_CASE("with more threads than processors each looks at every request whether
   CHECK(result.throughput->operations < u64{kStopRequests} * config.threads);
 }
 
-/// Counts its lookups, and the pieces that its loop of lookups is cut into.
+/// An index that counts its lookups, and the pieces into which their loop is cut.
 struct Looped : Toy<u64> {
   using Toy<u64>::Toy;
   static inline std::atomic<u64> lookups, pieces;
@@ -101,7 +101,7 @@ TEST_CASE("with more threads than processors quick lookups stay in their loop") 
   CHECK(Looped::lookups > 8 * Looped::pieces);
 }
 
-TEST_CASE("who takes long for a request looks at each, and who does not stays in its loop") {
+TEST_CASE("a thread looks at the stop flag at each slow request, and rarely between quick ones") {
   CHECK(requests_between_looks(10'000'000, 1) == 1);
   CHECK(requests_between_looks(50'001 * 256, 256) == 1);
   CHECK(requests_between_looks(5'000 * 256, 256) == 8);
@@ -109,7 +109,7 @@ TEST_CASE("who takes long for a request looks at each, and who does not stays in
   CHECK(requests_between_looks(0, 256) == kStopRequests);
 }
 
-/// Asks its session to stop with the third lookup.
+/// An index that stops its runner at the third lookup.
 struct Stopping : Toy<u64> {
   using Toy<u64>::Toy;
   static inline std::atomic<bool> stop;
@@ -120,7 +120,7 @@ struct Stopping : Toy<u64> {
   }
 };
 
-TEST_CASE("a session looks after every so many requests whether it is to stop") {
+TEST_CASE("a runner looks at the stop flag after the given number of requests") {
   Stopping index(Spec::parse("own"), {});
   const std::vector<Request> requests(kStopRequests);
   const auto ran = [&](u32 stop_requests, const Batching& batch) {
@@ -137,11 +137,10 @@ TEST_CASE("a session looks after every so many requests whether it is to stop") 
   CHECK(ran(1, {}) == 3);
   CHECK(ran(2, {}) == 4);
   CHECK(ran(kStopRequests, {}) == kStopRequests);
-  CHECK(ran(1, {.keys = 16}) == 16);  // a batch is not cut; this index looks up its keys one by one
+  CHECK(ran(1, {.keys = 16}) == 16);  // a batch is not cut, although this index looks up its keys one by one
 }
 
-TEST_CASE("with more threads than processors the seconds that count have all making of requests in them",
-          "[realtime]") {
+TEST_CASE("with more threads than processors the seconds that count include making requests", "[realtime]") {
   const Lines lines(100, 4000);
   Config config = small("lookup");
   config.keys = Spec{.name = "file", .arg = lines.path(), .options = {}};
@@ -161,7 +160,7 @@ TEST_CASE("with more threads than processors the seconds that count have all mak
   REQUIRE(*result.placement.oversubscribed);
   CHECK(t.timed_share == 1);
   REQUIRE(t.generator_ns);
-  // One processor cannot spend more time on it than passes. (The two clocks may differ in their rate.)
+  // One processor cannot spend more time on making requests than passes. (The two clocks may differ in their rate.)
   CHECK(t.seconds * 1e9 >= .99 * *t.generator_ns * static_cast<double>(t.operations));
 }
 

@@ -1,4 +1,4 @@
-// Runs whose values are apart from the index (payloads.h).
+// Runs with payloads outside the index (payloads.h).
 #include <algorithm>
 #include <atomic>
 #include <memory>
@@ -39,7 +39,7 @@ Plan with_payloads(std::string_view workload) {
   return plan;
 }
 
-/// By the batch, too.
+/// A toy that also takes batches.
 struct BatchedPayloads : Toy<u64> {
   using Toy<u64>::Toy;
   void find_batch(ThreadState& me, std::span<const u64> keys, std::span<std::optional<u64>> found, BatchOrder) {
@@ -58,7 +58,7 @@ struct BatchedPayloads : Toy<u64> {
   }
 };
 
-/// A trial with keys 1 to 8 in it, the payloads of which are wrong in one word.
+/// A trial that holds the keys 1 to 8, with one wrong word in each of their payloads.
 template <class Index = BatchedPayloads>
 class Spoilt {
  public:
@@ -67,7 +67,7 @@ class Spoilt {
     run(OpKind::kInsert, 1, 8);
     for (u64 key = 1; key <= kKeys; ++key) words_of(key)[3] ^= 8;
   }
-  /// One operation a key on `count` of them.
+  /// Runs one operation on each of `count` keys from `first` on.
   Tally run(OpKind kind, u64 first, u64 count) {
     std::vector<Request> requests;
     for (u64 key = first; key < first + count; ++key) {
@@ -79,7 +79,7 @@ class Spoilt {
     CHECK(tally.operations() == count);
     return tally;
   }
-  /// All of them by one call.
+  /// Looks all keys up by one multi-get.
   Tally multi_get() {
     std::vector<Request> gets;
     for (u64 key = 1; key <= kKeys; ++key) gets.push_back({.number = key, .value = value_of(key, 5)});
@@ -90,7 +90,7 @@ class Spoilt {
     return tally;
   }
   std::span<u64> words_of(u64 key) { return trial_.payloads()->words_of(value_of(key, 0)); }
-  /// How many of the payloads of keys 1 to 8 are right.
+  /// Returns how many of the payloads of keys 1 to 8 are right.
   u64 right() {
     u64 right = 0;
     for (u64 key = 1; key <= kKeys; ++key) right += trial_.payloads()->read(value_of(key, 0));
@@ -101,7 +101,7 @@ class Spoilt {
   static constexpr u64 kKeys = 8;
   static Plan plan(u32 batch) {
     Plan plan = with_payloads("lookup");
-    plan.payloads = 10'000;  // no two of the keys share one
+    plan.payloads = 10'000;  // enough places that no two of the keys share one
     plan.config.batch.keys = batch;
     return plan;
   }
@@ -110,15 +110,15 @@ class Spoilt {
   const std::atomic<bool> stop_{false};
 };
 
-TEST_CASE("what finds a key reads all of its payload, and what writes it writes all", "[trial]") {
+TEST_CASE("an operation that finds a key reads its whole payload, and one that writes a key writes it", "[trial]") {
   struct Case {
     OpKind kind;
-    u64 wrong;  // of 8 operations on 8 keys
-    u64 right;  // afterwards
+    u64 wrong;  // mistakes of 8 operations on 8 keys
+    u64 right;  // right payloads afterwards
   };
   for (const auto& [kind, wrong, right] :
        {Case{OpKind::kRead, 8, 0}, Case{OpKind::kRmw, 8, 8}, Case{OpKind::kUpdate, 0, 8}, Case{OpKind::kUpsert, 0, 8},
-        Case{OpKind::kErase, 0, 0}, Case{OpKind::kInsert, 0, 0},  // they are there
+        Case{OpKind::kErase, 0, 0}, Case{OpKind::kInsert, 0, 0},  // the keys are in the index
         Case{OpKind::kScan, 6 * 3 + 2 + 1, 0}}) {
     CAPTURE(kWords<OpKind>[static_cast<std::size_t>(kind)]);
     Spoilt<> spoilt(1);
@@ -129,7 +129,7 @@ TEST_CASE("what finds a key reads all of its payload, and what writes it writes 
   spoilt.run(OpKind::kErase, 1, 3);
   CHECK(spoilt.run(OpKind::kInsert, 1, 5).succeeded[static_cast<std::size_t>(OpKind::kInsert)] == 3);
   CHECK(spoilt.right() == 3);
-  CHECK(spoilt.run(OpKind::kRead, 100, 8).wrong_values == 0);  // nothing is found
+  CHECK(spoilt.run(OpKind::kRead, 100, 8).wrong_values == 0);  // no key is found
   spoilt.run(OpKind::kUpdate, 100, 8);
   CHECK(spoilt.right() == 3);
 }
@@ -154,7 +154,7 @@ bool says_another_loop(const TrialResult& result) {
   });
 }
 
-TEST_CASE("a run with payloads fills them, uses them and says how large they are", "[trial]") {
+TEST_CASE("a run with payloads fills them, uses them and reports their size", "[trial]") {
   const TrialResult result =
       run_of<Toy<u64>>(with_payloads("mix:read=30,insert=10,update=20,upsert=10,erase=10,scan=10,rmw=10"));
   CAPTURE(result.reason);
@@ -171,7 +171,7 @@ TEST_CASE("a run with payloads fills them, uses them and says how large they are
   CHECK(*result.limits.footprint == limits_footprint(*result.memory.index_reserved + 40'000 * 136, available_memory()));
 }
 
-/// Each lookup spoils the first place of all.
+/// An index whose lookups corrupt the first place.
 struct Spoiling : Toy<u64> {
   using Toy<u64>::Toy;
   std::optional<u64> find(ThreadState& me, u64 key) {
@@ -181,13 +181,13 @@ struct Spoiling : Toy<u64> {
   static inline Payloads* payloads = nullptr;
 };
 
-TEST_CASE("batches run in the loop that they have without payloads, so that no note says otherwise", "[trial]") {
+TEST_CASE("batches use the same loop with payloads, so there is no note about another loop", "[trial]") {
   Plan plan = with_payloads("lookup");
   plan.config.batch.keys = 4;
   CHECK_FALSE(says_another_loop(run_of<BatchedPayloads>(plan)));
 }
 
-TEST_CASE("a payload that is wrong makes a run invalid", "[trial]") {
+TEST_CASE("a wrong payload makes a run invalid", "[trial]") {
   Plan plan = with_payloads("lookup");
   plan.config.threads = 1;
   plan.seats = seat(Topology::discover(), plan.config);
@@ -230,7 +230,7 @@ struct OnCountedMachine : Toy<u64> {
   };
 };
 
-TEST_CASE("payloads are of the pages of the trial's machine, and of the system's where it has none", "[trial]") {
+TEST_CASE("payloads are in pages of the trial's machine, or of the system if the machine has none", "[trial]") {
   const Plan plan = with_payloads("lookup");
   const u64& mapped = static_cast<CountedMachine::Pages*>(CountedMachine::pages())->mapped;
   {
@@ -243,7 +243,7 @@ TEST_CASE("payloads are of the pages of the trial's machine, and of the system's
   CHECK(mapped == 0);
 }
 
-TEST_CASE("where the index keeps the values there are no payloads", "[trial]") {
+TEST_CASE("a run whose index keeps the values has no payloads", "[trial]") {
   const Config config = small("lookup");
   CHECK(TrialOf<Toy<u64>>(plan_of(config)).payloads() == nullptr);
   const TrialResult result = run_of<Toy<u64>>(config);
@@ -254,7 +254,7 @@ TEST_CASE("where the index keeps the values there are no payloads", "[trial]") {
   CHECK(*result.limits.footprint == limits_footprint(*result.memory.index_reserved, available_memory()));
 }
 
-TEST_CASE("what payloads take is not left for the index", "[trial]") {
+TEST_CASE("the index's memory limit excludes the payloads", "[trial]") {
   Plan plan = with_payloads("lookup");
   const u64 before = memory_config_of(plan_of(small("lookup"))).limit;
   plan.payloads = before / 2 / plan.config.value_size;
@@ -263,7 +263,7 @@ TEST_CASE("what payloads take is not left for the index", "[trial]") {
   CHECK(memory_config_of(plan).limit == 1);
 }
 
-TEST_CASE("a multi-get reads the payloads of all its keys, by the batch or not", "[trial][multi-get]") {
+TEST_CASE("a multi-get reads the payloads of all its keys, with batches or without", "[trial][multi-get]") {
   CHECK(Spoilt<BatchedPayloads>(1).multi_get().wrong_values == 8);
   CHECK(Spoilt<Toy<u64>>(1).multi_get().wrong_values == 8);
 }

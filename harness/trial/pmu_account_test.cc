@@ -27,7 +27,7 @@ PmuCount count(u64 raw, u64 enabled_ns, u64 running_ns) {
 }
 PmuCount failed(int error) { return {.error = error}; }
 
-/// What becomes of one event that these threads counted.
+/// Returns the total of one event that these threads counted.
 OrReason<PmuTotal> total(Counts threads, u64 operations = 100) {
   std::vector<Counts> all;
   for (const PmuCount& one : threads) all.push_back({one});
@@ -45,8 +45,8 @@ TEST_CASE("Each thread's count is scaled by its own times", "[pmu]") {
   CHECK_FALSE(sum->user_only);
 }
 
-TEST_CASE("What a part counted is scaled by the part's own times, and never below zero", "[pmu]") {
-  // Half of the time, then all of it: what was scaled up so far is more than it comes to in the end.
+TEST_CASE("The count of a part is scaled by the part's own times, and is never below zero", "[pmu]") {
+  // Counted for half of the time, then for all of it: the scaled count so far exceeds the final one.
   const Counts before{count(400, 10, 1)}, now{count(500, 20, 11)};
   CHECK(total(before)->scaled > total(now)->scaled);
   CHECK(total(counted_since(before, now))->scaled == 100);
@@ -55,23 +55,23 @@ TEST_CASE("What a part counted is scaled by the part's own times, and never belo
   CHECK(counted_since(before, {failed(EIO)})[0].error == EIO);
 }
 
-TEST_CASE("An event that never had a counter is missing, not zero, on whichever thread", "[pmu]") {
+TEST_CASE("An event that never had a counter on some thread is missing, not zero", "[pmu]") {
   CHECK_THAT(total({count(0, 10, 0)}).reason, Catch::StartsWith("never scheduled: "));
   CHECK_THAT(total({count(9, 10, 10), count(0, 10, 0)}).reason,
              Catch::StartsWith("never scheduled (on 1 of 2 threads): "));
-  // One that ran nothing misses nothing.
+  // A thread that ran nothing misses nothing.
   CHECK(total({count(9, 10, 10), count(0, 0, 0)})->scaled == 9);
   CHECK_FALSE(total({count(0, 0, 0)}));
   CHECK_FALSE(total({}));
 }
 
-TEST_CASE("What failed on one thread is missing as a whole", "[pmu]") {
+TEST_CASE("An event that failed on one thread is missing as a whole", "[pmu]") {
   CHECK_THAT(total({failed(ENOENT)}).reason, Catch::StartsWith("ENOENT: "));
   const auto some = total({count(9, 10, 10), failed(EMFILE), count(9, 10, 10)});
   CHECK_THAT(some.reason, Catch::StartsWith("EMFILE: ") && Catch::EndsWith("(on 1 of 3 threads)"));
 }
 
-TEST_CASE("Ratios are there where both of their parts are", "[pmu]") {
+TEST_CASE("A ratio is present if both of its parts are", "[pmu]") {
   const std::vector<PmuEvent> events{
       event("core", "cycles"),  event("core", "instructions"), event("core", "branch-misses"), event("tsx", "cycles"),
       event("tsx", "cycles-t"), event("tsx", "cycles-ct"),     event("energy", "energy-pkg")};
@@ -98,7 +98,7 @@ TEST_CASE("Ratios are there where both of their parts are", "[pmu]") {
   CHECK(pmu_account(events, {thread}, {package}, 2).derived == Derived{{"transactional_cycles", .5}});
 }
 
-TEST_CASE("Why an event is missing names the error and what to change", "[pmu]") {
+TEST_CASE("The reason for a missing event names the error and what to change", "[pmu]") {
   namespace fs = std::filesystem;
   const fs::path root = fs::temp_directory_path() / ("latchlab_pmu_account_" + std::to_string(::getpid()));
   fs::create_directories(root / "proc/sys/kernel");

@@ -1,4 +1,4 @@
-// Events of the measured phase: those of operations, and no others.
+// Events of the measured phase: only those of operations count.
 #include <sys/mman.h>
 
 #include <algorithm>
@@ -18,7 +18,7 @@ using testing::run_on_threads;
 using testing::small;
 using toy::Toy;
 
-/// Of the event `name`; null where this system lets nobody count it, which is said.
+/// Returns the total of the event `name`. Returns null, with a warning, if this system does not let the test count it.
 const PmuTotal* counted(const TrialResult& result, std::string_view name) {
   REQUIRE(result.pmu);
   const auto event = std::ranges::find(result.pmu->events, name, &PmuResult::Event::name);
@@ -28,7 +28,7 @@ const PmuTotal* counted(const TrialResult& result, std::string_view name) {
   return nullptr;
 }
 
-/// A toy of which every find is one page fault.
+/// A toy in which every find causes one page fault.
 class Faulting : public Toy<u64> {
  public:
   using Toy<u64>::Toy;
@@ -45,9 +45,9 @@ class Faulting : public Toy<u64> {
   }
 };
 
-TEST_CASE("page faults of operations are counted, on all threads, and those of making them are not", "[pmu]") {
+TEST_CASE("page faults of operations are counted on all threads, and those of making requests are not", "[pmu]") {
   Config config = small("lookup");
-  config.warmup_ns = 0;  // so that a thread's first requests, 48 pages of them, are made in the measured phase
+  config.warmup_ns = 0;  // so that threads make their first requests, 48 pages of them, in the measured phase
   config.time_ns = 0;
   config.ops = 40'000;
   const TrialResult result = run_on_threads<Faulting>(config);
@@ -55,14 +55,14 @@ TEST_CASE("page faults of operations are counted, on all threads, and those of m
   const PmuTotal* faults = counted(result, "page-faults");
   if (faults == nullptr) return;
   CHECK(faults->raw >= config.ops);
-  if constexpr (!kSanitized) CHECK(faults->raw < config.ops + 2 * 48);  // sanitizers have pages of their own
-  CHECK(faults->scaled == static_cast<double>(faults->raw));            // nothing takes turns
+  if constexpr (!kSanitized) CHECK(faults->raw < config.ops + 2 * 48);  // sanitizers touch pages of their own
+  CHECK(faults->scaled == static_cast<double>(faults->raw));            // events do not share counters
   CHECK(faults->per_operation == static_cast<double>(faults->raw) / static_cast<double>(config.ops));
   CHECK(faults->enabled_ns > 0);
   CHECK(faults->running_ns == faults->enabled_ns);
 }
 
-TEST_CASE("threads that share processors count their operations, too", "[pmu]") {
+TEST_CASE("events of operations are counted on threads that share processors too", "[pmu]") {
   Config config = small("lookup");
   config.threads = 5;
   const Topology topology = Topology::discover();
@@ -79,7 +79,7 @@ TEST_CASE("threads that share processors count their operations, too", "[pmu]") 
   if constexpr (!kSanitized) CHECK(faults->raw < config.ops + 5 * 48);
 }
 
-TEST_CASE("with --pmu=off nothing is counted, and the result says so", "[pmu]") {
+TEST_CASE("with --pmu=off no event is counted, and the result says so", "[pmu]") {
   Config config = small("lookup");
   config.pmu = "off";
   config.warmup_ns = 0;

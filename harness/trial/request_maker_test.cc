@@ -24,7 +24,7 @@
 namespace latchlab {
 namespace {
 
-TEST_CASE("a request knows what must come of it") {
+TEST_CASE("a request has the required result of its operation") {
   const KeySet keys(Spec::parse("u64"), 1);
   const Mix mix(Spec::parse("mix:read=40,insert=20,update=20,upsert=10,rmw=10"), .5);
   const Distribution uniform(Spec::parse("uniform"));
@@ -49,14 +49,14 @@ TEST_CASE("a request knows what must come of it") {
   }
 }
 
-TEST_CASE("requests of operations that are alike are those of one after the other") {
+TEST_CASE("requests of operations that are alike equal those made one by one") {
   const testing::Lines lines(2000);
-  std::string numbers;  // a file of SOSD: a count, and so many sorted ones
+  std::string numbers;  // a file of SOSD: a count, and that many sorted numbers
   const auto append = [&](u64 number) { numbers.append(reinterpret_cast<const char*>(&number), sizeof number); };
   append(2000);
   for (u64 n = 0; n < 2000; ++n) append(n * n);
   const TemporaryFile sosd(numbers);
-  constexpr u64 kFirst = 300, kCount = 700;  // parts of blocks at both ends
+  constexpr u64 kFirst = 300, kCount = 700;  // incomplete blocks at both ends
   for (const std::string& kind :
        {std::string("u64"), std::string("u32"), std::string("u16"), std::string("stride:4096"),
         std::string("clustered:64"), std::string("dense:in_order=1"), "sosd:" + sosd.path(), "file:" + lines.path()}) {
@@ -69,7 +69,7 @@ TEST_CASE("requests of operations that are alike are those of one after the othe
       const auto ops = std::span<const Op>(all).subspan(kBefore);
       RequestQueue requests;
       const RequestMaker maker(stream, false, 64);
-      requests.refill(maker, kFirst - kBefore, kBefore);  // which stay before them
+      requests.refill(maker, kFirst - kBefore, kBefore);  // these stay in front of the next ones
       requests.refill(maker, kFirst, kCount);
       CHECK(requests.print(stream, kFirst, kCount) == fingerprint(kFirst, ops));
       CHECK(requests.print(stream, kFirst, 10) == fingerprint(kFirst, ops.first(10)));
@@ -108,14 +108,14 @@ TEST_CASE("requests of operations that are alike are those of one after the othe
   }
 }
 
-TEST_CASE("requests that are left keep the keys of their multi-gets when others are made behind them", "[multi-get]") {
+TEST_CASE("requests that are left keep the keys of their multi-gets when refill adds others", "[multi-get]") {
   const KeySet keys(Spec::parse("u64"), 1);
   const MixStream stream(1, 1, keys, Distribution(Spec::parse("uniform")),
                          Mix(Spec::parse("mix:multi_get=50,update=50"), 0), 1000);
   const RequestMaker maker(stream, false, 64);
   RequestQueue whole, parts;
   const Slice expected = whole.only(maker, 0, 1024);
-  u64 next = 0;  // the operation that the rest begins with
+  u64 next = 0;  // the first operation of the rest
   const auto check_rest = [&] {
     const Slice& rest = parts.rest();
     for (u32 i = 0; i < rest.count; ++i) {
@@ -141,7 +141,7 @@ TEST_CASE("requests that are left keep the keys of their multi-gets when others 
   }
 }
 
-TEST_CASE("an insert of a new key is promised to find none, also where lookups may come too early") {
+TEST_CASE("an insert of a new key must find it absent, also if lookups may come too early") {
   const KeySet keys(Spec::parse("affine"), 1);
   const Mix mix(Spec::parse("ycsb-d"), 0);
   const MixStream by_age(1, 1, keys, Distribution(Spec::parse("latest:0.99")), mix, 1000);
@@ -158,7 +158,7 @@ TEST_CASE("an insert of a new key is promised to find none, also where lookups m
   }
 }
 
-TEST_CASE("an insert is promised nothing where an upsert may have come before it") {
+TEST_CASE("an insert may find its key if an upsert may have come before it") {
   const KeySet keys(Spec::parse("u64"), 1);
   const auto expected = [&](const Stream& stream) {
     RequestQueue requests;
@@ -175,7 +175,7 @@ TEST_CASE("an insert is promised nothing where an upsert may have come before it
   };
   CHECK(mixed("mix:insert=20,upsert=80", "latest") == Expect::kEither);
   CHECK(mixed("mix:insert=20,update=80", "latest") == Expect::kMiss);
-  CHECK(mixed("mix:insert=20,upsert=80", "uniform") == Expect::kMiss);  // of what was loaded
+  CHECK(mixed("mix:insert=20,upsert=80", "uniform") == Expect::kMiss);  // upserts of loaded records
   const auto phased = [&](const char* text) {
     const TemporaryFile file(text);
     return expected(PhasedStream(1, 1, keys, read_phases(file.path()), 1000));
@@ -184,7 +184,7 @@ TEST_CASE("an insert is promised nothing where an upsert may have come before it
   CHECK(phased("a 4k mix:insert=50,read=50\nb 4k mix:update=100\n") == Expect::kMiss);
 }
 
-TEST_CASE("an insert of keys that end finds its key absent where they do not go round") {
+TEST_CASE("an insert from a finite set of keys finds its key absent unless keys are used again") {
   const testing::Lines lines(2000);
   for (const std::string& kind :
        {std::string("u64"), std::string("u32"), std::string("stride:4096"), "file:" + lines.path()}) {
@@ -204,7 +204,7 @@ TEST_CASE("an insert of keys that end finds its key absent where they do not go 
   }
 }
 
-/// All that a request says, as words.
+/// Returns all fields of a request as words.
 std::vector<u64> words_of(std::span<const Request> requests) {
   std::vector<u64> words;
   for (const Request& request : requests) {
@@ -214,7 +214,7 @@ std::vector<u64> words_of(std::span<const Request> requests) {
   return words;
 }
 
-/// Another stream, for which memory may run out.
+/// A wrapper of a stream, for which memory may run out.
 class Starved final : public Stream {
  public:
   explicit Starved(const Stream& stream) : Stream(stream.keys()), stream_(stream) {}
@@ -230,7 +230,7 @@ class Starved final : public Stream {
   const Stream& stream_;
 };
 
-TEST_CASE("where memory runs out no requests are left, and others can be made", "[multi-get]") {
+TEST_CASE("if memory runs out the queue is empty, and new requests can be made", "[multi-get]") {
   const KeySet keys(Spec::parse("u64"), 1);
   const MixStream mixed(1, 1, keys, Distribution(Spec::parse("uniform")),
                         Mix(Spec::parse("mix:multi_get=50,update=50"), 0), 1000);
@@ -240,7 +240,7 @@ TEST_CASE("where memory runs out no requests are left, and others can be made", 
   requests.refill(maker, 0, 256);
   requests.take(100);
   stream.starves = true;
-  CHECK_THROWS_AS(requests.refill(maker, 256, 4096), std::bad_alloc);  // those that were left have moved by then
+  CHECK_THROWS_AS(requests.refill(maker, 256, 4096), std::bad_alloc);  // the requests that were left have moved by then
   CHECK(requests.left() == 0);
   CHECK(requests.ran().count == 0);
   stream.starves = false;

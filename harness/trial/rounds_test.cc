@@ -18,12 +18,12 @@ using testing::run_on;
 using testing::VirtualTeam;
 
 constexpr u64 kMillisecond = 1'000'000;
-/// What looks at the clock and waits may take in all.
+/// The largest total time of reading the clock and waiting.
 constexpr double kSlack = 20e-6;
 
 void spend_ms(u64 ms) { VirtualTeam::spend(ms * kMillisecond); }
 
-TEST_CASE("in rounds nobody runs while another is not ready, and who is through first ends it for all") {
+TEST_CASE("no thread runs before all are ready, and the first to finish ends the round for all") {
   constexpr u32 kThreads = 4;
   constexpr u32 kRounds = 300;
   std::atomic<bool> stop{false};
@@ -42,7 +42,7 @@ TEST_CASE("in rounds nobody runs while another is not ready, and who is through 
         preparing.fetch_sub(1);
         part.begin();
         if (preparing.load() != 0) overlaps.fetch_add(1);
-        // One of them has little to do; the others go on until it is through.
+        // One thread has little to do; the others go on until it has finished.
         while (t != round % kThreads && !rounds.halted().load(kRelaxed)) team.idle(0, true);
         part.end();
         all.arrive_and_wait();
@@ -57,7 +57,7 @@ TEST_CASE("in rounds nobody runs while another is not ready, and who is through 
   }
 }
 
-TEST_CASE("what happens between rounds does not count, and all that threads wait for in them does") {
+TEST_CASE("time between rounds does not count, and all time in them does, waiting included") {
   const std::atomic<bool> stop{false};
   VirtualTeam team;
   Rounds rounds(team, stop);
@@ -75,7 +75,7 @@ TEST_CASE("what happens between rounds does not count, and all that threads wait
   CHECK(rounds.wall_seconds() == Approx(3 * .005 + 2 * .020).margin(kSlack));
 }
 
-TEST_CASE("what a thread does between its stop and its end takes no time of the round") {
+TEST_CASE("time between a thread's stop and its end does not count in the round") {
   const std::atomic<bool> stop{false};
   VirtualTeam team;
   Rounds rounds(team, stop);
@@ -95,7 +95,7 @@ TEST_CASE("what a thread does between its stop and its end takes no time of the 
   CHECK(rounds.wall_seconds() == Approx(.020).margin(kSlack));
 }
 
-TEST_CASE("a phase ends with the last stop, in whichever order threads end their rounds") {
+TEST_CASE("a phase ends with the last stop, in whatever order threads end their rounds") {
   const std::atomic<bool> stop{false};
   VirtualTeam team;
   Rounds rounds(team, stop);
@@ -111,7 +111,7 @@ TEST_CASE("a phase ends with the last stop, in whichever order threads end their
   CHECK(rounds.seconds() == Approx(.003 / 2).margin(kSlack));
 }
 
-TEST_CASE("a thread that stays behind delays a round by its share") {
+TEST_CASE("a late thread lengthens a round by its share only") {
   const std::atomic<bool> stop{false};
   VirtualTeam team;
   Rounds rounds(team, stop);
@@ -128,7 +128,7 @@ TEST_CASE("a thread that stays behind delays a round by its share") {
   CHECK(rounds.wall_seconds() == Approx(20 * .002).margin(2 * kSlack));
 }
 
-TEMPLATE_TEST_CASE("a round goes on without those that leave, by an exception too", "", NativeTeam, VirtualTeam) {
+TEMPLATE_TEST_CASE("a round goes on without threads that leave, also by an exception", "", NativeTeam, VirtualTeam) {
   const std::atomic<bool> stop{false};
   TestType team;
   Rounds rounds(team, stop);
@@ -149,7 +149,7 @@ TEMPLATE_TEST_CASE("a round goes on without those that leave, by an exception to
   CHECK(rounds_of_last == 50);
 }
 
-TEMPLATE_TEST_CASE("a stop ends the round that runs and the one that begins", "", NativeTeam, VirtualTeam) {
+TEMPLATE_TEST_CASE("a stop ends the round that runs or the one that begins", "", NativeTeam, VirtualTeam) {
   std::atomic<bool> stop{false};
   TestType team;
   Rounds rounds(team, stop);
@@ -178,7 +178,7 @@ TEMPLATE_TEST_CASE("a stop ends the round that runs and the one that begins", ""
   });
 }
 
-TEST_CASE("one window lasts from the first that begins to the last that leaves, however late it is") {
+TEST_CASE("a window lasts from the first thread's beginning to the last one's leaving, however late that is") {
   const std::atomic<bool> stop{false};
   VirtualTeam team;
   Rounds rounds(team, stop);
@@ -196,7 +196,7 @@ TEST_CASE("one window lasts from the first that begins to the last that leaves, 
   CHECK(rounds.seconds() == rounds.wall_seconds());
 }
 
-TEST_CASE("the window of an open loop opens when all are ready or have left, and closes with the last") {
+TEST_CASE("the window of an open loop opens when all threads are ready or have left, and closes with the last") {
   const std::atomic<bool> stop{false};
   for (const bool one_fails : {false, true}) {
     CAPTURE(one_fails);
@@ -223,7 +223,7 @@ TEST_CASE("the window of an open loop opens when all are ready or have left, and
   }
 }
 
-TEST_CASE("a phase that all have left can be resumed, and its time is that of all its parts") {
+TEST_CASE("a phase that all threads have left can be resumed, and its time is the sum of its parts") {
   for (const auto cut : {Rounds::Cut::kRounds, Rounds::Cut::kWindow}) {
     const std::atomic<bool> stop{false};
     VirtualTeam team;
@@ -239,7 +239,7 @@ TEST_CASE("a phase that all have left can be resumed, and its time is that of al
       CHECK(rounds.seconds() == Approx(part_of_phase * .005).margin(kSlack));
       team.outside() += 5 * kMillisecond;
     }
-    CHECK(rounds.wall_seconds() - rounds.seconds() == Approx(.010).margin(kSlack));  // what was between them
+    CHECK(rounds.wall_seconds() - rounds.seconds() == Approx(.010).margin(kSlack));  // the time between the parts
   }
 }
 

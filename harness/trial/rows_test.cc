@@ -1,4 +1,4 @@
-// Rows of the measured phase: they add up to it, end where they should, and say what they cannot.
+// Rows of the measured phase: they add up to it, end at the right operation, and say why something is missing.
 #include <algorithm>
 #include <string>
 #include <utility>
@@ -21,7 +21,7 @@ using testing::run_of;
 using testing::small;
 using toy::Toy;
 
-constexpr u64 kRound = 8192;  // operations of a thread, at most
+constexpr u64 kRound = 8192;  // the most operations of a thread
 
 Config counted(std::string_view workload, u64 ops) {
   Config config = small(workload);
@@ -31,7 +31,7 @@ Config counted(std::string_view workload, u64 ops) {
   return config;
 }
 
-TEST_CASE("rows are of so many operations each and add up to the measured phase") {
+TEST_CASE("rows have N operations each and add up to the measured phase") {
   for (const u32 threads : {1u, 2u}) {
     CAPTURE(threads);
     Config config = counted("lookup", 200'000);
@@ -92,7 +92,7 @@ TEST_CASE("each phase of a file is a row with its name and exactly its operation
   }
 }
 
-TEST_CASE("phases that have more operations than their file asks for are said to") {
+TEST_CASE("a note says which phases have more operations than their file asks for") {
   const auto notes = [](const char* text) {
     const TemporaryFile file(text);
     return run_of<Toy<u64>>(counted("phases:" + file.path(), 0)).health.notes;
@@ -102,7 +102,7 @@ TEST_CASE("phases that have more operations than their file asks for are said to
   for (const std::string& note : notes("a 1024 lookup\nb 512 lookup\n")) CHECK_THAT(note, !Catch::Contains("blocks"));
 }
 
-TEST_CASE("operations or time that end before the phases do leave a row of the one in which they end") {
+TEST_CASE("a run that ends within a phase has a row for that phase") {
   const TemporaryFile file(kPhases);
   const auto names = [](const TrialResult& result) {
     std::string all;
@@ -115,7 +115,7 @@ TEST_CASE("operations or time that end before the phases do leave a row of the o
   CHECK(result.throughput->ended_by == Ending::kOperations);
   CHECK(std::ranges::count(result.health.notes, "the run stopped in phase 2 of 4, shift") == 1);
 
-  config.ops = 60'160;  // no row of nothing
+  config.ops = 60'160;  // no empty row
   result = run_of<Toy<u64>>(config);
   CHECK(names(result) == "warm=60160 ");
   CHECK(std::ranges::count(result.health.notes, "the run stopped in phase 1 of 4, warm") == 1);
@@ -131,7 +131,7 @@ TEST_CASE("operations or time that end before the phases do leave a row of the o
   CHECK(std::ranges::count(result.health.notes, "the run stopped in phase 2 of 2, b") == 1);
 }
 
-TEST_CASE("rows of so many operations take the place of those of phases") {
+TEST_CASE("rows of N operations replace those of phases") {
   const TemporaryFile file(kPhases);
   Config config = counted("phases:" + file.path(), 190'720);
   config.threads = 1;
@@ -143,12 +143,12 @@ TEST_CASE("rows of so many operations take the place of those of phases") {
   CHECK((*result.rows)[0].operations >= 100'000);
 }
 
-TEST_CASE("a thread that was dealt nothing has run nothing") {
+TEST_CASE("the queue of a thread that claimed nothing has no requests that were run") {
   RequestQueue requests;
   requests.only().resize(8);  // as loading does
   CHECK(requests.ran().count == 0);
 
-  Config config = counted("lookup", kSliceRequests);  // which one thread does
+  Config config = counted("lookup", kSliceRequests);  // one thread does all of them
   config.rows = 1'000;
   const TrialResult result = run_of<Toy<u64>>(config);
   if (*result.placement.oversubscribed) return;
@@ -157,13 +157,13 @@ TEST_CASE("a thread that was dealt nothing has run nothing") {
   CHECK((*result.rows)[0].operations == kSliceRequests);
 }
 
-/// Every key is one node away.
+/// An index in which every key is one node away.
 struct Near : Toy<u64> {
   using Toy<u64>::Toy;
   u64 visits(ThreadState&, u64) { return 1; }
 };
 
-TEST_CASE("a row whose last operations look nothing up says so of them, not of the workload") {
+TEST_CASE("a row without lookups among its last operations says so of these, not of the workload") {
   const TemporaryFile file("first 20k lookup\nsecond 20k mix:update=100\n");
   Config config = counted("phases:" + file.path(), 40'000);
   config.threads = 1;
@@ -174,10 +174,10 @@ TEST_CASE("a row whose last operations look nothing up says so of them, not of t
              Catch::StartsWith("none of the ") && Catch::EndsWith(" operations that were examined is a lookup"));
 }
 
-TEST_CASE("a row's nodes are of operations of that row, whichever thread did them") {
+TEST_CASE("a row's nodes are those of its own operations, whichever thread did them") {
   std::string phases;
   for (int i = 0; i < 20; ++i)
-    phases += fmt::format("look{} 8k lookup\nwrite{} 256 mix:update=100\n", i, i);  // 256: one thread's
+    phases += fmt::format("look{} 8k lookup\nwrite{} 256 mix:update=100\n", i, i);  // one thread does all 256
   const TemporaryFile file(phases);
   Config config = counted("phases:" + file.path(), 0);
   config.threads = 4;
@@ -194,7 +194,7 @@ TEST_CASE("a row's nodes are of operations of that row, whichever thread did the
   }
 }
 
-TEST_CASE("where there are no rows the reason is said") {
+TEST_CASE("missing rows have a reason") {
   Config config = counted("lookup", 20'000);
   CHECK(run_of<Toy<u64>>(config).rows.reason == "rows are asked for with --rows");
   config.rows = 5'000;
@@ -203,7 +203,7 @@ TEST_CASE("where there are no rows the reason is said") {
   CHECK(run_of<Toy<u64>>(config).rows.reason == "an open loop has no rounds to cut between");
 }
 
-/// What is printed of a result with these rows, and this behind them.
+/// Returns the text printed for a result with these rows, and `rest` behind them.
 std::string printed(const std::string& rows, const std::string& rest = "") {
   const TemporaryFile file(R"({"schema_version": 8, "throughput": {}, "sync": {}, "rows": )" + rows + rest + "}");
   return rows_text(file.path());
@@ -211,8 +211,7 @@ std::string printed(const std::string& rows, const std::string& rest = "") {
 
 constexpr const char* kColumns = "Throughput | Retd. Instructions | L3 Misses | L2 Misses | L1 Misses | Displacement";
 
-TEST_CASE(
-    "a result's rows are printed in Wiscer's columns, with a dash for what was not measured and the reason below") {
+TEST_CASE("a result's rows are printed in Wiscer's columns, with a dash and a reason below for missing numbers") {
   CHECK(printed(R"([{"operations": 3000, "seconds": 0.5, "nodes_per_fetch": 1.25, "events": {"core.instructions": 42, )"
                 R"("cache.cache-misses": 7, "l2.L2-misses": 8, "cache.L1-dcache-load-misses": 9}}])") ==
         fmt::format("{}\n6000 | 42 | 7 | 8 | 9 | 1.2500\n", kColumns));
@@ -236,9 +235,7 @@ TEST_CASE(
                     Catch::EndsWith(" has no rows: rows are asked for with --rows"));
 }
 
-TEST_CASE(
-    "misses of the second level are in their column under whichever name they were counted, and else with their "
-    "reason") {
+TEST_CASE("misses of the second level are in their column under any of their names, or missing with their reason") {
   const auto row = [](const char* event) {
     return fmt::format(R"([{{"operations": 1, "seconds": 1, "nodes_per_fetch": 1, "events": {{"core.instructions": 1, )"
                        R"("cache.cache-misses": 2, "cache.L1-dcache-load-misses": 4{}}}}}])",
@@ -258,7 +255,7 @@ TEST_CASE(
   CHECK(without(R"({"raw": 5})") == dash + "not counted in every row\n");
 }
 
-TEST_CASE("what is nearly a result is refused, not printed") {
+TEST_CASE("a malformed result is refused, not printed") {
   for (const char* rows :
        {"null", "7", "{}", "[7]", "[null]", "[[]]", R"([{"operations": 3}])", R"([{"seconds": 3}])",
         R"([{"operations": "3", "seconds": 1}])", R"([{"operations": 3, "seconds": 0}])", R"("rows")"}) {

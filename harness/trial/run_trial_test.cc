@@ -1,4 +1,4 @@
-// Which phases a trial has and what they measure: throughput and its series, memory, keys.
+// The phases of a trial and what they measure: throughput and its series, memory, keys.
 #include <optional>
 #include <string>
 #include <string_view>
@@ -56,14 +56,15 @@ TEST_CASE("a trial of lookups loads, verifies, measures and validates") {
   CHECK(*result.memory.keys == 20'000);
   CHECK(*result.memory.index_live == 20'000 * 64 + sizeof(Toy<u64>));
   CHECK(*result.memory.index_reserved == 20'000 * 96 + sizeof(Toy<u64>));
-  CHECK(*result.memory.bytes_per_key == Approx(96).epsilon(0.001));  // what it holds from the system, itself included
+  CHECK(*result.memory.bytes_per_key ==
+        Approx(96).epsilon(0.001));  // the bytes reserved from the system, the index object included
   CHECK(result.placement.threads.size() == 2);
   CHECK(result.placement.threads[0].observed_cpu);
   CHECK(*result.limits.footprint == limits_footprint(*result.memory.index_reserved, available_memory()));
   CHECK(phases_of(result) == std::vector<std::string>{"load", "verify", "warmup", "measure", "validate", "limits"});
 }
 
-TEST_CASE("in virtual time a run is the same to the nanosecond, however often it is made") {
+TEST_CASE("in virtual time every repetition of a run is the same to the nanosecond") {
   const auto seen = [] {
     Config config = small("mix:read=50,insert=20,update=20,erase=10");
     config.threads = 3;
@@ -80,7 +81,7 @@ TEST_CASE("in virtual time a run is the same to the nanosecond, however often it
   CHECK(seen() == first);
 }
 
-TEST_CASE("a phase that time ends lasts as long, however short that is") {
+TEST_CASE("a phase that ends by time has the right length, however short") {
   for (const u64 ms : {1, 7, 30}) {
     Config config = small("lookup");
     config.time_ns = ms * 1'000'000;
@@ -88,13 +89,13 @@ TEST_CASE("a phase that time ends lasts as long, however short that is") {
     CAPTURE(ms, seconds);
     CHECK(seconds >= 1e-3 * static_cast<double>(ms));
     CHECK(seconds <=
-          1e-3 * static_cast<double>(ms) + 300e-6);  // a look whether it has begun, and requests between two looks
+          1e-3 * static_cast<double>(ms) + 300e-6);  // the interval of looks at the time, and at the stop flag
   }
 }
 
-TEST_CASE("no erase overtakes the insert of its key, although threads hold operations that the others have gone past") {
+TEST_CASE("no erase overtakes the insert of its key, although threads hold earlier operations than others run") {
   Config config = small("mix:insert=50,erase=50");
-  config.records = 4'000;  // the window: that many inserts lie between a key's two ends
+  config.records = 4'000;  // the window: that many inserts lie between a key's insert and its erase
   config.warmup_ns = 0;
   config.time_ns = 0;
   config.ops = 200'000;
@@ -105,7 +106,7 @@ TEST_CASE("no erase overtakes the insert of its key, although threads hold opera
   }
 }
 
-/// Every find holds one lock for 400 ns.
+/// An index in which every find holds one lock for 400 ns.
 struct OneAtATime : Toy<u64> {
   using Toy<u64>::Toy;
   std::optional<u64> find(ThreadState&, u64 key) {
@@ -120,7 +121,7 @@ struct OneAtATime : Toy<u64> {
   bool held_ = false;
 };
 
-TEST_CASE("throughput is never more than an index can do whose operations exclude each other") {
+TEST_CASE("the throughput of operations that exclude each other is at most that of running them in turn") {
   for (const u32 threads : {1U, 2U, 5U}) {
     Config config = small("lookup");
     config.records = 100;
@@ -133,12 +134,12 @@ TEST_CASE("throughput is never more than an index can do whose operations exclud
     REQUIRE(result.throughput);
     const Throughput& t = *result.throughput;
     CAPTURE(t.seconds, t.timed_share);
-    // The seconds that count cannot be less than the sum of all times in the lock; so the throughput is at most what
-    // one find after the other would give. (But for the few requests in which one thread has stopped already.)
+    // The seconds that count cannot be less than the sum of all times in the lock, except for the few requests after
+    // one thread has stopped. So the throughput is at most that of one find after the other.
     CHECK(t.seconds >= .99 * 10'000 * 400e-9);
-    CHECK(t.seconds <= 1.3 * 10'000 * 400e-9);  // and the time that the lock changes hands
-    // With the making of requests it is what a watch beside the machine shows, or more where the phase had still
-    // to begin.
+    CHECK(t.seconds <= 1.3 * 10'000 * 400e-9);  // with the time for handing the lock over
+    // Including the time for making requests, it is at least the operations over the wall time of the whole phase,
+    // since that also has the time before the first round.
     CHECK(t.per_second * t.timed_share * (1 + 1e-9) >=
           static_cast<double>(t.operations) / seconds_of(result, "measure"));
     CHECK(t.seconds <= seconds_of(result, "measure"));
@@ -146,7 +147,7 @@ TEST_CASE("throughput is never more than an index can do whose operations exclud
   }
 }
 
-TEST_CASE("a trial of everything agrees with its tally") {
+TEST_CASE("a trial with all kinds of operations agrees with its tally") {
   Config config = small("mix:read=30,insert=20,update=10,upsert=10,erase=20,scan=10,scan_length=20");
   config.negative = .2;
   config.threads = 4;
@@ -171,7 +172,7 @@ TEST_CASE("keys of a file are strings in every phase") {
   CHECK(result.throughput->operations > 0);
 }
 
-TEST_CASE("the series has an interval for each sample and no partial one") {
+TEST_CASE("the series has an interval for each sample and no incomplete one") {
   Config config = small("lookup");
   config.sample_ns = 10'000'000;
   config.time_ns = 64'000'000;
@@ -182,7 +183,7 @@ TEST_CASE("the series has an interval for each sample and no partial one") {
   for (const double rate : result.throughput->series) CHECK(rate == Approx(result.throughput->per_second).epsilon(.05));
 }
 
-TEST_CASE("Accessed bits are cleared as the measured phase begins and every so often, where the kernel lets us") {
+TEST_CASE("Accessed bits are cleared when the measured phase begins and at intervals, if the kernel allows it") {
   Config config = small("lookup");
   CHECK(run(config).memory.accessed_cleared.reason == "--clear-accessed=off");
   config.clear_accessed_ns = 5'000'000;
@@ -198,7 +199,7 @@ TEST_CASE("Accessed bits are cleared as the measured phase begins and every so o
   CHECK(*result.memory.accessed_cleared <= 1 + 30 / 5);
 }
 
-TEST_CASE("a result says how many keys the measured phase began with") {
+TEST_CASE("a result says how many keys the index had when the measured phase began") {
   const auto start = [](std::string_view workload, u64 warmup_ns) {
     Config config = small(workload);
     config.warmup_ns = warmup_ns;
@@ -210,7 +211,7 @@ TEST_CASE("a result says how many keys the measured phase began with") {
     const i64 warm = static_cast<i64>(result.memory.keys_at_start.value.value_or(0)) - 20'000;
     return std::pair(warm, static_cast<i64>(*result.memory.keys) - 20'000 - warm);
   };
-  using Growth = std::pair<i64, i64>;  // of the warm-up, of the measured phase
+  using Growth = std::pair<i64, i64>;  // growth in the warm-up and in the measured phase
   CHECK(start("lookup", 2'000'000) == Growth(0, 0));
   CHECK(start("insert", 0) == Growth(-20'000, 20'000));
   CHECK(start("mix:read=50,insert=50", 0).first == 0);

@@ -10,17 +10,17 @@ namespace {
 
 const Slo kBound = Slo::parse("p99:50us");
 
-/// A try all of whose calls took so long.
+/// Returns a try in which every call took `ns`.
 Tried of_ns(u64 ns) {
   Tried out{.seconds = .2, .offered = u64{200}, .served = 200, .responses = {}, .late = false, .whole = true};
   for (int i = 0; i < 200; ++i) out.responses.add(ns);
   return out;
 }
 
-/// Of a machine that keeps the bound up to `most` operations a second.
+/// Returns a try on a machine that keeps the bound up to `most` operations a second.
 Tried up_to(u64 most, u64 per_second) { return of_ns(per_second <= most ? 20'000 : 200'000); }
 
-TEST_CASE("the rate that was tried last is the answer, and tells its response time") {
+TEST_CASE("the rate of the last try is the answer, with its response time") {
   const SloSearch told = search_for_slo(kBound, 1e6, 1, [](u64 rate) { return up_to(300'000, rate); });
   CHECK(told.answer == RateSearch::Answer::kFound);
   CHECK(told.closed_per_second == 1e6);
@@ -30,7 +30,7 @@ TEST_CASE("the rate that was tried last is the answer, and tells its response ti
   CHECK(*told.tries.back().response_ns == Approx(20'000).epsilon(.01));
 }
 
-TEST_CASE("a rate is tried once more before it has broken the bound, and one miss changes no answer") {
+TEST_CASE("a rate that misses the bound is tried again, and a single miss does not change the answer") {
   for (const std::size_t disturbed : {0u, 1u, 2u, 5u, 12u}) {
     std::vector<u64> tried;
     const SloSearch told = search_for_slo(kBound, 1e6, 1, [&](u64 rate) {
@@ -49,7 +49,7 @@ TEST_CASE("a rate is tried once more before it has broken the bound, and one mis
   }
 }
 
-TEST_CASE("a try that was cut short has kept nothing, and the search ends with it and has no answer") {
+TEST_CASE("a try that is cut short does not keep the bound, and ends the search without an answer") {
   std::size_t tries = 0;
   const SloSearch told = search_for_slo(kBound, 1e6, 1, [&](u64 rate) {
     Tried tried = up_to(300'000, rate);
@@ -65,7 +65,7 @@ TEST_CASE("a try that was cut short has kept nothing, and the search ends with i
   CHECK_FALSE(told.tries[3].kept);
 }
 
-TEST_CASE("a search that is over between two tries keeps those that were made, and has no answer") {
+TEST_CASE("a search that ends between two tries keeps the tries that were made, and has no answer") {
   std::size_t tries = 0;
   const SloSearch told = search_for_slo(
       kBound, 1e6, 1, [&](u64 rate) { return ++tries > 3 ? std::nullopt : std::optional(up_to(300'000, rate)); });
@@ -74,14 +74,14 @@ TEST_CASE("a search that is over between two tries keeps those that were made, a
   CHECK(told.tries.back().kept);
 }
 
-TEST_CASE("a try without a timed call has no response time, and keeps no bound") {
+TEST_CASE("a try without a timed call has no response time, and does not keep the bound") {
   const SloSearch told = search_for_slo(kBound, 1000, 1, [](u64) { return Tried{}; });
   CHECK(told.answer == RateSearch::Answer::kNoneKeeps);
   CHECK_FALSE(told.tries.front().response_ns);
   CHECK(told.tries.front().response_ns.reason == "no call was timed");
 }
 
-TEST_CASE("who was late has not kept the bound, whatever his response times") {
+TEST_CASE("a late try does not keep the bound, whatever its response times") {
   const SloSearch told = search_for_slo(kBound, 1000, 1, [](u64) {
     Tried tried = of_ns(10);
     tried.late = true;
@@ -90,7 +90,7 @@ TEST_CASE("who was late has not kept the bound, whatever his response times") {
   CHECK(told.answer == RateSearch::Answer::kNoneKeeps);
 }
 
-TEST_CASE("a rate is kept only if 99 % of what came was served, however fast that was", "[slo]") {
+TEST_CASE("a rate keeps the bound only if 99 % of the arrivals were served, however fast", "[slo]") {
   const auto first_of = [](u64 offered) {
     return search_for_slo(Slo::parse("p50:50us"), 1000, 1,
                           [&](u64) {
@@ -103,12 +103,13 @@ TEST_CASE("a rate is kept only if 99 % of what came was served, however fast tha
   CHECK(first_of(200).kept);
   CHECK(first_of(202).kept);
   CHECK_FALSE(first_of(203).kept);
-  CHECK(first_of(203).response_ns);  // the median is among those that were served
+  CHECK(first_of(203).response_ns);  // the median is one of the operations that were served
   CHECK(*first_of(203).offered == Approx(1015));
   CHECK(first_of(203).served == Approx(1000));
 }
 
-TEST_CASE("what was not served is beyond every response time, at its share of the calls that are timed", "[slo]") {
+TEST_CASE("operations that were not served count beyond every response time, in proportion to the timed calls",
+          "[slo]") {
   const auto response_with = [](u64 offered, u64 served) {
     return search_for_slo(kBound, 1000, 1,
                           [&](u64) {
@@ -125,12 +126,12 @@ TEST_CASE("what was not served is beyond every response time, at its share of th
   CHECK(*response_with(212, 210) == Approx(45'000).epsilon(.04));
   CHECK(response_with(213, 210).reason ==
         "3 of 213 operations that came had not begun at the end, and so have no response time");
-  // One call in ten is timed, and 29 of the others are as good as 3 of those.
+  // One call in ten is timed, so 29 operations that were not served count as 3 timed calls.
   CHECK(response_with(2120, 2100));
   CHECK_FALSE(response_with(2129, 2100));
 }
 
-TEST_CASE("a try whose arrivals are too many to count keeps no bound, and says why", "[slo]") {
+TEST_CASE("a try with too many arrivals to count does not keep the bound, and says why", "[slo]") {
   const SloSearch told = search_for_slo(kBound, 1000, 1, [](u64) {
     Tried tried = of_ns(10'000);
     tried.offered = OrReason<u64>::missing("too many");
@@ -162,7 +163,7 @@ TEST_CASE("a search without a rate that keeps the bound says why", "[slo]") {
         "the search for --slo=p99:50us has no answer: the index was full after 1 tries");
 }
 
-TEST_CASE("the least rate times enough calls within the time, as few of them as are timed") {
+TEST_CASE("the least rate has enough timed calls within the time, for any share of timed calls") {
   constexpr u64 kSecond = 1'000'000'000;
   CHECK(least_rate(kBound, 1, kSecond) == 100);
   CHECK(least_rate(kBound, 100, kSecond) == 10'000);

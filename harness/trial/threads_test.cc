@@ -1,4 +1,4 @@
-// Which threads of a trial do what, and where.
+// The threads of a trial: which one does what, and on which processor.
 #include <atomic>
 #include <mutex>
 #include <optional>
@@ -30,7 +30,7 @@ struct OneWriter : Own {
 struct WritersInTurn : Own {
   static constexpr bool kWritersTakeTurns = true;
 };
-/// Notes which threads insert, and whether two do at once.
+/// An index that notes which threads insert, and whether two insert at once.
 template <class P>
 struct Filled : Toy<u64> {
   using Toy<u64>::Toy;
@@ -61,13 +61,14 @@ void check_that_all_load(bool in_turns) {
   if (in_turns) CHECK_FALSE(Filled<P>::together);
 }
 
-TEST_CASE("where one thread may write at a time threads load in turns, and everything is verified", "[realtime]") {
+TEST_CASE("threads load in turns if only one may write at a time, and all records are verified", "[realtime]") {
   check_that_all_load<OneWriter>(true);
   check_that_all_load<WritersInTurn>(true);
   check_that_all_load<NothingSaid>(false);
 }
 
-TEST_CASE("a run on threads measures what the memory under its index can do, and compares", "[realtime]") {
+TEST_CASE("a run on threads measures the limits of the memory under its index, and compares itself with them",
+          "[realtime]") {
   const TrialResult result = run_on_threads<Toy<u64>>(small("lookup"));
   const Throughput& t = *result.throughput;
   REQUIRE(result.limits.footprint);
@@ -80,7 +81,7 @@ TEST_CASE("a run on threads measures what the memory under its index can do, and
   CHECK(*result.limits.independent_ratio == Approx(operation_ns / *result.limits.independent_ns));
 }
 
-/// Its threads go to another processor than they were sent to.
+/// An index whose threads move to another processor than the one they were pinned to.
 struct Moved : Toy<u64> {
   using Toy<u64>::Toy;
   std::optional<u64> find(ThreadState& me, u64 key) {
@@ -92,7 +93,7 @@ struct Moved : Toy<u64> {
   static inline bool may_move = false;
 };
 
-TEST_CASE("the processor observed is the one that a thread was on, whatever was requested", "[realtime]") {
+TEST_CASE("the observed processor is the one that a thread ran on, whatever was requested", "[realtime]") {
   std::vector<u32> cpus;
   for (const Processor& processor : Topology::discover().processors) {
     if (processor.allowed) cpus.push_back(processor.os);

@@ -1,4 +1,4 @@
-// Trials of what a file describes: traces, and Wiscer files that begin with nothing.
+// Trials of workloads from files: traces, and Wiscer files that begin with an empty index.
 #include <string>
 #include <string_view>
 #include <tuple>
@@ -20,7 +20,7 @@ using testing::run_of;
 using testing::small;
 using toy::Toy;
 
-/// A trace in a file, and runs of it as the command line would have them.
+/// A trace in a file, and the Configs with which the command line would run it.
 class Recorded {
  public:
   void add(const std::string& key, OpKind kind, u64 time_ns = 0, u64 value_bytes = 8) {
@@ -28,7 +28,7 @@ class Recorded {
     has_times_ |= time_ns != 0;
   }
 
-  /// To its end, without a warm-up.
+  /// Returns a run of the whole trace without a warm-up.
   Config config(u32 threads) {
     writer_.write(file_.path(), has_times_);
     const Trace trace(file_.path());
@@ -57,7 +57,7 @@ std::string notes_of(const TrialResult& result) {
   return all;
 }
 
-TEST_CASE("a trace that begins with nothing is replayed from an empty index") {
+TEST_CASE("a trace that loads no key is replayed from an empty index") {
   Recorded recorded;
   for (u64 n = 0; n < 1000; ++n) recorded.add(key(n), OpKind::kInsert), recorded.add(key(n), OpKind::kRead);
   for (const u32 threads : {1u, 3u}) {
@@ -73,13 +73,13 @@ TEST_CASE("a trace that begins with nothing is replayed from an empty index") {
     CHECK(result.trace->checksum != 0);
     CHECK(result.wiscer.reason == "the workload is no file of Wiscer");
     CHECK(rate_of(result, "insert")->succeeded == 1000);
-    CHECK(rate_of(result, "read")->succeeded == 1000);  // each of a key that its own thread has added before
+    CHECK(rate_of(result, "read")->succeeded == 1000);  // each read is of a key that the same thread has added before
     CHECK(*result.validation.found_keys == 1000);
-    CHECK_THAT(notes_of(result), !Contains("were in the index"));  // no note that no key was left: none is missing
+    CHECK_THAT(notes_of(result), !Contains("were in the index"));  // no note that keys ran out, since none is missing
   }
 }
 
-TEST_CASE("keys that are looked up before they are added may be added all the same") {
+TEST_CASE("an insert in a trace may find its key present if the trace has looked it up before") {
   Recorded recorded;
   for (u64 n = 0; n < 1000; ++n) recorded.add(key(n), OpKind::kRead);
   for (u64 n = 0; n < 1000; ++n) recorded.add(key(n), OpKind::kInsert);
@@ -92,7 +92,7 @@ TEST_CASE("keys that are looked up before they are added may be added all the sa
   CHECK_THAT(notes_of(result), !Contains("were in the index"));
 }
 
-TEST_CASE("what a trace says of its values' sizes and a replay does not is said") {
+TEST_CASE("a note says how a replay changes the sizes of a trace's values") {
   for (const auto& [read, written, note] :
        {std::tuple(0, 300, "values have 300 bytes, 300.0 on average, and those of its replay 8 each"),
         std::tuple(8, 5, ""), std::tuple(0, 0, ""), std::tuple(1, 15, "values have 1 to 15 bytes, 8.0 on average"),
@@ -108,7 +108,7 @@ TEST_CASE("what a trace says of its values' sizes and a replay does not is said"
   }
 }
 
-TEST_CASE("a trace ends by itself where time or operations would have it go on, and says what a warm-up took of it") {
+TEST_CASE("a trace ends before --time or --ops if it is shorter, and a note says what the warm-up took of it") {
   Recorded recorded;
   for (u64 n = 0; n < 30'000; ++n) recorded.add(key(n % 500), n % 3 == 0 ? OpKind::kUpsert : OpKind::kRead);
   const Config whole = recorded.config(2);
@@ -146,7 +146,7 @@ TEST_CASE("a trace ends by itself where time or operations would have it go on, 
   CHECK_THAT(result.reason, Contains("the warm-up did all 30000 operations of the trace; --warmup=0 leaves it out"));
 }
 
-TEST_CASE("a trace comes as it is offered, to its end") {
+TEST_CASE("a trace comes at the offered rate, to its end") {
   Recorded recorded;
   for (u64 n = 0; n < 2000; ++n) recorded.add(key(n % 50), n % 2 == 0 ? OpKind::kUpsert : OpKind::kRead);
   Config config = recorded.config(2);
@@ -162,14 +162,14 @@ TEST_CASE("a trace comes as it is offered, to its end") {
 
 constexpr u64 kSecond = 1'000'000'000;
 
-/// Many operations and few: 900 in the first second, 1 in the two after that, 99 in what follows.
+/// Adds operations at an uneven rate: 900 in the first second, 1 in the next two, 99 in what follows.
 void add_uneven(Recorded& recorded) {
   for (u64 n = 0; n < 1000; ++n) {
     recorded.add(key(n % 50), n % 2 == 0 ? OpKind::kUpsert : OpKind::kRead, (n < 900 ? 0 : n == 900 ? 1 : 3) * kSecond);
   }
 }
 
-TEST_CASE("in an open loop a trace comes at its own times, whichever threads do it") {
+TEST_CASE("in an open loop a trace comes at its own times, with any number of threads") {
   for (const u32 threads : {1u, 3u}) {
     Recorded recorded;
     add_uneven(recorded);
@@ -184,10 +184,10 @@ TEST_CASE("in an open loop a trace comes at its own times, whichever threads do 
     CHECK(*result.validation.passed);
     CHECK(*result.offer->arrivals == 1000);
     CHECK(result.offer->per_second == Approx(1000 / result.throughput->seconds));
-    // The last is due nearly two seconds of the trace after the fourth began: it lasts as long as the one before.
+    // The 99 operations with the last time stamp are spread over two seconds, as long as the stamp before lasted.
     CHECK(result.throughput->seconds >= (5 - 2. / 99) / 20);
     CHECK(result.latency->response->count == 1000);
-    // In what is half of the time there come nine of ten, however many are done.
+    // Nine operations in ten come within half of the time.
     config.ops = 0;
     config.time_ns = kSecond / 20 * 2;
     result = run(config);
@@ -197,7 +197,7 @@ TEST_CASE("in an open loop a trace comes at its own times, whichever threads do 
   }
 }
 
-/// A lookup takes 300 us.
+/// An index whose lookups take 300 us.
 struct SlowBytes : Toy<std::string_view> {
   using Toy<std::string_view>::Toy;
   std::optional<u64> find(ThreadState& me, std::string_view key) {
@@ -206,11 +206,11 @@ struct SlowBytes : Toy<std::string_view> {
   }
 };
 
-TEST_CASE("of a trace that came faster than threads can bear all that came is said") {
+TEST_CASE("a trace that comes faster than threads can bear reports all arrivals") {
   Recorded recorded;
   for (u64 n = 0; n < 1000; ++n) recorded.add(key(n % 50), OpKind::kRead, n / 500 * kSecond);
   Config config = recorded.config(2);
-  config.rate = Rate::parse("trace:1000000");  // all in two microseconds
+  config.rate = Rate::parse("trace:1000000");  // all operations come within two microseconds
   config.latency_every = 1;
   config.ops = 0;
   config.time_ns = 60'000'000;
@@ -224,14 +224,14 @@ TEST_CASE("of a trace that came faster than threads can bear all that came is sa
   CHECK(result.throughput->operations < 1000);
 }
 
-TEST_CASE("after a warm-up the times of a trace count from the first operation that it has left") {
+TEST_CASE("after a warm-up the times of a trace count from the first operation that is left") {
   Recorded recorded;
   for (u64 n = 0; n < 200'000; ++n)
     recorded.add(key(n % 50), OpKind::kRead, (n < 256 ? 0 : 1000 + n / 100'000) * kSecond);
   Config config = recorded.config(1);
-  config.rate = Rate::parse("trace:1000");  // what comes first, and is warmed up with, lasts a second
+  config.rate = Rate::parse("trace:1000");  // the first 256 operations, which the warm-up uses, last a second
   config.ops = 0;
-  config.warmup_ns = 100'000;  // a slice
+  config.warmup_ns = 100'000;  // enough for one slice
   config.time_ns = 20'000'000;
   const TrialResult result = run(config);
   CAPTURE(result.reason);
@@ -259,7 +259,7 @@ TEST_CASE("a Wiscer file may begin with an empty index") {
   }
 }
 
-TEST_CASE("a result says what of a Wiscer file an option overrides, and nothing where none does") {
+TEST_CASE("a note says which settings of a Wiscer file options override") {
   const auto said = [](const std::string& lines, const char* index) {
     const TemporaryFile file("initialSize=100\noperationCount=1000\n" + lines);
     Config config = small("wiscer:" + file.path());

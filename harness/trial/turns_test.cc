@@ -11,7 +11,7 @@
 namespace latchlab {
 namespace {
 
-TEMPLATE_TEST_CASE("turns come in their order, whichever threads they are in", "", NativeTeam, testing::VirtualTeam) {
+TEMPLATE_TEST_CASE("turns come in order, whichever thread takes each", "", NativeTeam, testing::VirtualTeam) {
   TestType team;
   Turns turns(team);
   turns.start();
@@ -20,7 +20,7 @@ TEMPLATE_TEST_CASE("turns come in their order, whichever threads they are in", "
   testing::run_on(team, 3, [&](u32 t) {
     for (u32 turn = t; turn < 300; turn += 3) {
       if (!turns.await(turn, stop)) return;
-      order.push_back(turn);  // by one thread at a time, or the thread sanitizer objects
+      order.push_back(turn);  // written by one thread at a time, else the thread sanitizer reports a race
       turns.end();
     }
   });
@@ -28,8 +28,7 @@ TEMPLATE_TEST_CASE("turns come in their order, whichever threads they are in", "
   for (u32 turn = 0; turn < 300; ++turn) CHECK(order[turn] == turn);
 }
 
-TEMPLATE_TEST_CASE("a thread that waits for a turn that does not come hears that all is to stop", "", NativeTeam,
-                   testing::VirtualTeam) {
+TEMPLATE_TEST_CASE("a stop ends the wait for a turn that does not come", "", NativeTeam, testing::VirtualTeam) {
   TestType team;
   Turns turns(team);
   turns.start();
