@@ -38,8 +38,8 @@ TrialResult without_run(Status status, const std::string& reason, const Config& 
   return result;
 }
 
-/// What an index takes before a thread joins it lies where the first thread would have it: a thread of that seat makes
-/// it.
+/// Builds the index on a thread that has the first seat. So the memory that it takes before a thread joins is placed as
+/// the first thread's.
 std::unique_ptr<Trial> made_in_place(const Pair& pair, const Plan& plan) {
   std::unique_ptr<Trial> trial;
   NativeTeam maker(1);
@@ -57,7 +57,7 @@ TrialResult run_one(const Plan& plan, const Registry& registry, const Topology& 
   if (!plan.skip.empty()) return without_run(Status::kSkipped, plan.skip, config);
   const Pair& pair = registry.find(config.index.name, config.sync.name, config.key_kind());
   try {
-    // Before the index takes any memory: not all of it asks for the page size.
+    // Call this before the index takes any memory, since some of that does not ask for a page size.
     const bool sure = allow_huge_pages(config.huge_pages == HugePages::kThp);
     const std::unique_ptr<Trial> trial = made_in_place(pair, plan);
     NativeTeam team;
@@ -75,21 +75,21 @@ TrialResult run_one(const Plan& plan, const Registry& registry, const Topology& 
   }
 }
 
-/// What is left to say when a run is over.
+/// The outcome of a run: its document, and its result for the table.
 struct Outcome {
   Json document;
   bool good = false;
   RunResult result;
 };
 
-/// Runs a point in a process of its own. `result`: what is known before.
+/// Runs a point in a process of its own. `result` has the facts that are known before.
 Outcome run_apart(const Plan& planned, RunResult result) {
   std::vector<std::string> words = planned.words;
   words.insert(words.end(), {"--json", "--progress=none"});
   const Output output = run_process("/proc/self/exe", words);
   Json document = Json::parse(output.out, nullptr, false);
   if (document.is_object()) {
-    document["command"] = result.command;  // as it was typed
+    document["command"] = result.command;  // the whole command line, as typed
     result = result_of(document);
     result.plan = planned;
   } else {
@@ -99,15 +99,14 @@ Outcome run_apart(const Plan& planned, RunResult result) {
   return {.document = std::move(document), .good = output.wait_status == 0, .result = std::move(result)};
 }
 
-/// Keeps a document; why it cannot be kept, if so.
+/// Writes a document to a file. Returns why that failed; empty if it did not.
 std::string why_not_kept(const std::string& path, const std::string& document) {
   try {
     NewFile file("result", path);
     file.write(document + '\n');
     file.keep();
     return "";
-  } catch (
-      const std::runtime_error& error) {  // InputError where it cannot be begun, OutputError where it cannot be ended
+  } catch (const std::runtime_error& error) {  // InputError if it cannot be opened, OutputError if it cannot be written
     return error.what();
   }
 }
@@ -164,7 +163,7 @@ int run_all(const RunCommand& command, const std::vector<std::string>& command_l
       throw OutputError(fmt::format("{}; {}", not_kept, error.what()));
     }
     if (not_kept.empty()) continue;
-    // What follows could not be kept either, so nobody waits for it.
+    // Later results could not be kept either, so their runs are not begun.
     const std::size_t left = command.runs.size() - i - 1;
     throw OutputError(
         fmt::format("{}; its document is on stdout{}", not_kept,

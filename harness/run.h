@@ -1,7 +1,7 @@
 #pragma once
 
-// Runs the points of a command line one after the other and hands each result to whoever asked for it:
-// stdout, a folder, a table. Where runs need the mallocs of several libraries each is a process of its own.
+// Runs the points of a command line one after the other. Each result goes to stdout, a folder or a table. If runs need
+// the mallocs of several libraries, each run is a process of its own.
 
 #include <string>
 #include <vector>
@@ -12,9 +12,9 @@
 
 namespace latchlab {
 
-/// `command_line` is the whole of it, for the documents. Returns the exit status: 0, 1 if a run failed or is
-/// invalid, 130 if interrupted. Throws InputError if the machine refuses a point, and OutputError if a result cannot be
-/// written: then its document is on stdout, and what follows is not run.
+/// Runs all points. `command_line` is the whole command line, for the documents. Returns the exit status: 0, or 1 if a
+/// run failed or is invalid, or 130 if interrupted. Throws InputError if the machine refuses a point. Throws
+/// OutputError if a result cannot be written: its document is then on stdout, and the remaining points are not run.
 [[nodiscard]] int run_all(const RunCommand& command, const std::vector<std::string>& command_line,
                           const Registry& registry, const Topology& topology);
 

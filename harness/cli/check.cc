@@ -29,26 +29,25 @@ constexpr u64 kMostDefaultRecords = 16'000'000;
 constexpr u64 kDefaultWarmup = 200'000'000;
 constexpr u64 kDefaultTime = 3'000'000'000;
 
-// What a key with its value takes at least: eight bytes each, but for a key that its path spells. Asking for more than
-// memory holds at this size is surely a mistake, while anything less is up to the index.
+/// Returns the fewest bytes that a key and its value take: eight each, or only the value's if the key is spelled by its
+/// path in the index. More records than memory holds at this size are surely a mistake; fewer are up to the index.
 u64 least_bytes_per_key(const Spec& keys) { return keys.name == "u64" ? 16 : 8; }
 
-/// Those that a key of this kind may have, if it is a number.
+/// Returns the bits of keys of this kind, if they are numbers.
 u32 bits_of(const Spec& keys) { return keys.name == "u16" ? 16 : keys.name == "u32" ? 32 : 64; }
 
-// For the default: room for the index, its growth, and the steps and the oracle of the harness.
+// Bytes for each default record: for the index, its growth, and the requests and the tally of the harness.
 constexpr u64 kRoomPerKey = 128;
 
-/// `payload`: bytes apart from the index, of a record.
+/// Returns the default of --records. `payload` is the bytes of a record outside the index.
 u64 default_records(u64 memory_available, u64 payload) {
   const u64 fits = memory_available / 4 / (kRoomPerKey + payload);
-  // A tidy number, so that two machines of the same size use the same one although a little more is free on
-  // one.
+  // A round number, so that machines of the same size use the same one although their free memory differs slightly.
   const u64 step = fits > 1'000'000 ? 1'000'000 : 10'000;
   return std::clamp(fits / step * step, u64{10'000}, kMostDefaultRecords);
 }
 
-/// What `make` makes; its errors begin with the option's name.
+/// Returns the result of `make`, whose errors then begin with the option's name.
 auto named(std::string_view option, auto&& make) {
   try {
     return make();
@@ -59,7 +58,7 @@ auto named(std::string_view option, auto&& make) {
   }
 }
 
-/// Places for the payloads of `records`, and of what is inserted besides; none where the index keeps the values
+/// Returns the number of places for payloads of `records` and of further inserts; 0 if the index keeps the values
 /// (payloads.h).
 u64 payload_places(const Config& config, const Workload& workload, u64 records) {
   if (config.value_size == kPlainValueBytes) return 0;
@@ -68,7 +67,7 @@ u64 payload_places(const Config& config, const Workload& workload, u64 records) 
   return std::clamp<u64>(inserts_more ? 2 * records : records, 1, kMostPlaces);
 }
 
-/// Throws NoRoom.
+/// Throws NoRoom if payloads and keys take more memory than is available.
 void check_room_for_payloads(const Plan& plan, u64 memory_available) {
   const Config& config = plan.config;
   const u64 least = plan.payload_bytes() + config.records * least_bytes_per_key(config.keys);
@@ -79,7 +78,7 @@ void check_room_for_payloads(const Plan& plan, u64 memory_available) {
       plan.payloads, config.value_size, static_cast<double>(least) / 1e9, static_cast<double>(memory_available) / 1e9));
 }
 
-/// What a workload file says in place of options; why those that were given do not reach it.
+/// Fills in what a workload file defines instead of options. Returns why an option that was given has no effect.
 std::string take_file(Plan& plan, const Workload& workload, const Defaults& defaults) {
   Config& config = plan.config;
   if (const auto& file = workload.wiscer()) {
@@ -93,32 +92,32 @@ std::string take_file(Plan& plan, const Workload& workload, const Defaults& defa
     config.records = workload.trace()->loaded();
     if (defaults.time) config.ops = workload.trace()->ops().size();
   }
-  plan.no_distribution = "the file says how popular they are";
+  plan.no_distribution = "the file says how popular keys are";
   plan.no_churn = "the file says how popularity changes";
   const auto not_reached = [&](std::string_view option, std::string_view what) {
     return fmt::format("{}: it does not reach --workload={}: the file says {}", option, config.workload.str(), what);
   };
   if (!defaults.keys) return not_reached("--keys", "which keys there are");
   if (!defaults.records) return not_reached("--records", "how many keys are loaded");
-  if (config.negative > 0) return not_reached("--negative", "which keys are asked for");
+  if (config.negative > 0) return not_reached("--negative", "which keys are read");
   return "";
 }
 
-/// What a file of phases says in place of options; why those that were given do not reach it.
+/// Fills in what a file of phases defines instead of options. Returns why an option that was given has no effect.
 std::string take_phases(Plan& plan, const Workload& workload, const Defaults& defaults) {
   Config& config = plan.config;
   if (defaults.time) {
     config.ops = 0;
     for (const WorkloadPhase& phase : workload.phases()) config.ops += phase.operations;
   }
-  plan.no_distribution = "the file says how popular they are";
+  plan.no_distribution = "the file says how popular keys are";
   plan.no_churn = "the file says how popularity changes";
   if (config.negative <= 0) return "";
   return fmt::format("--negative: it does not reach --workload={}: the file says what is read", config.workload.str());
 }
 
-/// Makes --isa an option of the index; why it cannot be one, if so. Throws InputError for a word that there is none of,
-/// Contradiction for one that the other options do not bear.
+/// Makes --isa an option of the index, or returns why it cannot be one. Throws InputError for an unknown word, and
+/// Contradiction for one that contradicts the other options.
 std::string take_isa(Plan& plan, const Registry& registry) {
   Config& config = plan.config;
   if (config.isa.empty()) return "";
@@ -128,7 +127,7 @@ std::string take_isa(Plan& plan, const Registry& registry) {
   }
   const auto is_isa = [](const auto& option) { return option.first == "isa"; };
   if (std::ranges::any_of(config.index.options, is_isa)) {
-    return fmt::format("--isa: --index={} says which, too", config.index.str());
+    return fmt::format("--isa: --index={} has an isa already; leave one of them out", config.index.str());
   }
   const Spec alone{.name = config.index.name, .arg = {}, .options = {{"isa", config.isa}}};
   (void)named("--isa", [&] { return pair->resolve_index(alone); });
@@ -137,8 +136,8 @@ std::string take_isa(Plan& plan, const Registry& registry) {
   return "";
 }
 
-/// The nodes that --mem means: those without memory are none, where the topology tells. Throws NoRoom for one that is
-/// not there.
+/// Returns the nodes that --mem names. Nodes without memory are unusable, if the topology tells. Throws NoRoom for a
+/// node that this process cannot use.
 std::vector<u32> nodes_meant(const Config& config, const Topology& topology) {
   const Mem& mem = config.mem;
   const bool tells = std::ranges::any_of(topology.nodes, [](const MemoryNode& node) { return node.bytes > 0; });
@@ -213,8 +212,8 @@ Spec index_in_effect(const Spec& index, const Registry& registry) {
 
 namespace {
 
-/// A point on its way from options to a Plan, in steps. Those that return nothing throw InputError for what is wrong in
-/// itself; the others return why the combination is.
+/// A point on its way from options to a Plan, in steps. Steps that return nothing throw InputError for an option that
+/// is wrong by itself. The others return why the combination is wrong.
 class Completion {
  public:
   Completion(Config config, const Defaults& defaults, const Surroundings& surroundings, CapacityOfKeys& capacities)
@@ -242,7 +241,7 @@ class Completion {
     return "";
   }
 
-  /// Which it is. A file of Wiscer says also of which index it is, or that its requests are to be written.
+  /// Finds the workload. A Wiscer file also names the index, or asks to write its requests to a file.
   void find_workload() {
     plan_.workload =
         named("--workload", [&] { return std::make_shared<Workload>(config_.workload, config_.negative); });
@@ -269,14 +268,14 @@ class Completion {
       plan_.index_options = index_in_effect(config_.index, surroundings_.registry).options;
       no_options_ = take_isa(plan_, surroundings_.registry);
     } catch (const Contradiction& error) {
-      plan_.index_options.clear();  // none is in effect
+      plan_.index_options.clear();  // no option is in effect
       no_options_ = error.what();
     }
     (void)in_effect(config_.sync, surroundings_.registry);
-    if (config_.pmu != kDefaultPmu) (void)pmu_events(config_.pmu);  // throws for what there is not
+    if (config_.pmu != kDefaultPmu) (void)pmu_events(config_.pmu);  // throws for unknown events
   }
 
-  /// Threads, their processors and the nodes of the memory.
+  /// Finds the number of threads, their processors and the nodes of the memory.
   void find_seats() {
     const Topology& topology = surroundings_.topology;
     fits([&] { plan_.groups = groups_of(topology, config_); });
@@ -296,10 +295,10 @@ class Completion {
     memory_available_ = std::min(surroundings_.memory_available, available_memory_on(plan_.pages));
   }
 
-  /// On which keys the workload is, and for how long.
+  /// Finds the keys that the workload uses, and the length of its phases.
   void find_operations() {
-    (void)named("--dist",
-                [&] { return Distribution(config_.distribution); });  // also where another will take its place
+    // --dist is checked even if the workload's usual distribution replaces it.
+    (void)named("--dist", [&] { return Distribution(config_.distribution); });
     churn_ = named("--churn", [&] { return Churn::parse(config_.churn); });
     const bool by_phases = !plan_.workload->phases().empty();
     if (!mix().draws_keys()) plan_.no_distribution = "it takes the records in turn";
@@ -317,10 +316,10 @@ class Completion {
                : by_phases ? take_phases(plan_, *plan_.workload, defaults_)
                            : "";
     if ((config_.rate || config_.slo) && defaults_.latency)
-      config_.latency_every = 1;  // every call stands alone there anyway
+      config_.latency_every = 1;  // every call of an open loop runs alone anyway
   }
 
-  /// Says so where one was given.
+  /// Leaves the warm-up out, with a note if --warmup was given.
   void leave_out_warmup(std::string_view why) {
     if (!defaults_.warmup && config_.warmup_ns > 0) {
       plan_.inert.push_back(fmt::format("--warmup={} is inert: --workload={} {}", duration_text(config_.warmup_ns),
@@ -329,7 +328,7 @@ class Completion {
     config_.warmup_ns = 0;
   }
 
-  /// As many as there are keys and memory for.
+  /// Finds the number of records, for which there must be enough keys and memory.
   void find_records() {
     capacity_ = named("--keys", [&] { return capacities_.of(config_.keys, memory_available_); });
     if (defaults_.records && !by_file()) {
@@ -351,9 +350,9 @@ class Completion {
     });
   }
 
-  // From here on every word is right by itself; what is left are combinations.
+  // From here on every word is right by itself; the remaining checks are of combinations.
 
-  /// The index under the policy, with such keys.
+  /// Finds the pair of index and policy for this kind of keys.
   std::string join() {
     try {
       pair_ = &surroundings_.registry.find(config_.index.name, config_.sync.name, config_.key_kind(), key_option());
@@ -369,7 +368,7 @@ class Completion {
     return "";
   }
 
-  /// Whether the index has room for the records, and the keys are enough and not too wide.
+  /// Checks that the index has room for the records, that there are enough keys, and that they are not too wide.
   std::string fill() {
     if (const u64 least = pair_->least_bytes(config_.index); least > memory_available_) {
       fits([&] {
@@ -380,7 +379,7 @@ class Completion {
     }
     const bool fills = mix().fills();
     plan_.most_keys = pair_->most_keys(config_.index);
-    // By default nine tenths of a table are filled.
+    // By default a table is filled to nine tenths.
     if (defaults_.records && !fills && !by_file()) {
       config_.records = std::min(config_.records, plan_.most_keys - plan_.most_keys / 10);
     }
@@ -394,7 +393,7 @@ class Completion {
                          plan_.widths.value);
     }
     fits([&] { check_room_for_payloads(plan_, memory_available_); });
-    // What a file inserts has keys in the file.
+    // A file has its own keys for its inserts.
     if (mix().has(OpKind::kInsert) && !fills && !mix().has(OpKind::kErase) && !by_file() &&
         config_.records == capacity_) {
       if (defaults_.records) {
@@ -422,7 +421,7 @@ class Completion {
     return why.empty() ? no_room_ : why;
   }
 
-  /// What is not measured as it was asked for, where --strict refuses that.
+  /// With --strict throws InputError if the run would not be measured as it was asked for.
   std::string refuse_degraded() {
     if (!config_.strict) return "";
     const auto refuse = [](const std::string& why) {
@@ -437,10 +436,10 @@ class Completion {
 
   const Mix& mix() const { return plan_.workload->mix(); }
   bool by_file() const { return plan_.workload->by_file(); }
-  /// What says which keys there are.
+  /// Returns the option that defines the keys.
   std::string key_option() const { return by_file() ? fmt::format("--workload={}", config_.workload.str()) : "--keys"; }
 
-  /// What --fit takes for an answer where it is NoRoom, and goes on: a word that is wrong in itself comes before it.
+  /// Runs a check. With --fit a NoRoom is noted instead of thrown, so that later checks can still find a wrong option.
   void fits(const auto& look) {
     try {
       look();
@@ -458,8 +457,9 @@ class Completion {
   u64 memory_available_ = 0;
   u64 capacity_ = 0;  // distinct keys
   Churn churn_;
-  std::string no_room_;               // why this machine is too small for it, where --fit asks
-  std::string no_options_, no_file_;  // why those of the index, and of the file, do not go with the rest
+  std::string no_room_;     // why this machine is too small for the point, with --fit
+  std::string no_options_;  // why the index's options contradict each other or --isa
+  std::string no_file_;     // why an option that was given does not reach the workload's file
   const Pair* pair_ = nullptr;
 };
 

@@ -1,7 +1,7 @@
 #pragma once
 
-// The last step from options to a Plan: defaults that depend on other options or on the machine, then every
-// check that needs more than one option or more than the command line.
+// The last step from options to a Plan. It fills in defaults that depend on other options or on the machine. Then it
+// does every check that needs more than one option, or more than the command line.
 
 #include <string>
 #include <utility>
@@ -12,7 +12,7 @@
 
 namespace latchlab {
 
-/// Which values were not given.
+/// The options that were not given: true for a default.
 struct Defaults {
   bool index = false;
   bool time = false;  ///< neither --time nor --ops
@@ -26,35 +26,39 @@ struct Defaults {
   bool latency = false;
 };
 
-/// How many distinct keys a word of --keys has; remembers the answer, since a file must be read for it.
+/// The number of distinct keys of a word of --keys. It remembers its answers, since it may have to read a file for one.
 class CapacityOfKeys {
  public:
-  /// Throws InputError as KeySet does; `memory`: bytes that there are for the keys.
+  /// Returns the number of distinct keys. `memory` is how many bytes the keys may take. Throws InputError as KeySet
+  /// does.
   [[nodiscard]] u64 of(const Spec& keys, u64 memory);
 
  private:
   std::vector<std::pair<std::string, u64>> known_;
 };
 
-/// Fills in what is to be done for --mem, or why nothing is. Throws InputError for a node that is not there.
+/// Fills in the placement that --mem asks for, or the reason why there is none. Throws InputError for a node that does
+/// not exist.
 void place_memory(Plan& plan, const Topology& topology);
 
-/// The index itself, or the one that is meant by one of its options (Pair::meant_by). Throws InputError for options
-/// that this one has not.
+/// Returns the index, or the other index that one of its options selects (Pair::meant_by). Throws InputError for
+/// options that the selected index does not have.
 [[nodiscard]] Spec index_meant(Spec index, const Registry& registry);
-/// The policy with every option as it would be in effect, whatever the index; an unknown one as it is. Throws
+/// Returns the policy with every option that is in effect, for any index. Returns an unknown policy unchanged. Throws
 /// InputError.
 [[nodiscard]] Spec in_effect(const Spec& sync, const Registry& registry);
-/// The same of an index. Throws Contradiction, too.
+/// Returns the index with every option that is in effect. Returns an unknown index unchanged. Throws InputError and
+/// Contradiction.
 [[nodiscard]] Spec index_in_effect(const Spec& index, const Registry& registry);
 
-/// Fills in what was not given, checks the whole, and plans it. Throws InputError for what is wrong in itself; the plan
-/// is to be skipped where only the combination is at fault (two writers under `none`), so that a sweep can go on
-/// without it, or where there is no room for it and --fit asks.
+/// A plan, and whether the machine has room for it.
 struct Planned {
   Plan plan;
-  bool fits = true;  ///< false where it is skipped for want of room
+  bool fits = true;  ///< false if the plan is skipped because the machine is too small
 };
+/// Fills in the options that were not given, checks everything, and makes the plan. Throws InputError for an option
+/// that is wrong by itself. The plan has a reason to skip it, so that a sweep can go on, in two cases: only the
+/// combination is at fault (two writers under `none`), or the machine is too small and --fit was given.
 [[nodiscard]] Planned planned(Config config, const Defaults& defaults, const Surroundings& surroundings,
                               CapacityOfKeys& capacities);
 

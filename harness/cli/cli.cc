@@ -27,7 +27,8 @@ namespace {
 
 constexpr std::size_t kMostRuns = 100'000;
 
-/// The folder for results, made in its parent if it is missing: finding out after the run would be too late.
+/// Checks the folder for results, and makes it if only the folder itself is missing: an error after the run would come
+/// too late.
 std::string check_out(const std::optional<std::string>& folder) {
   if (!folder) return "";
   std::error_code error;
@@ -43,7 +44,7 @@ std::string check_out(const std::optional<std::string>& folder) {
     throw InputError(
         fmt::format("--out: '{}' is not a folder and cannot be made{}", *folder, error ? ": " + error.message() : ""));
   }
-  // Permission bits do not tell: for root, and for a file system that takes no files.
+  // A probe file, since permission bits mean nothing to root, and on a file system that takes no files.
   const std::string probe = fmt::format("{}/.latchlab.{}.probe", *folder, getpid());
   const int file = open(probe.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
   if (file < 0) {
@@ -55,7 +56,7 @@ std::string check_out(const std::optional<std::string>& folder) {
   return *folder;
 }
 
-/// A list without braces is one wrong value: says what was meant.
+/// Applies a value of an option. The error for a list without braces says how to write a list.
 void apply(const OptionEntry& option, Config& config, const std::string& value) {
   try {
     option.apply(config, value);
@@ -65,15 +66,15 @@ void apply(const OptionEntry& option, Config& config, const std::string& value) 
   }
 }
 
-/// The memory of the machine that the topology describes, in bytes; `otherwise` where that is not known.
+/// Returns the memory of the machine that the topology describes, in bytes; `otherwise` if it is unknown.
 u64 memory_of(const Topology& topology, u64 otherwise) {
   u64 bytes = 0;
   for (const MemoryNode& node : topology.nodes) bytes += node.bytes;
   return bytes > 0 ? bytes : otherwise;
 }
 
-/// The same for values of an option that mean the same: 1K and 1000, rtm and rtm:20. What other options say is left
-/// out, since it may keep this one from a point.
+/// Returns a text that is equal for values of an option with the same meaning: 1K and 1000, rtm and rtm:20. Other
+/// options are left out, since they may make a point invalid.
 std::string meaning_of(const OptionEntry& option, const std::string& value, const Registry& registry) {
   Plan plan;
   Config& alone = plan.config;
@@ -81,14 +82,14 @@ std::string meaning_of(const OptionEntry& option, const std::string& value, cons
   alone.index = index_meant(alone.index, registry).plain();
   try {
     alone.index = index_in_effect(alone.index, registry);
-  } catch (const Contradiction&) {  // such a point is skipped, if any other runs
+  } catch (const Contradiction&) {  // such a point is skipped if another one runs
   }
   alone.sync = in_effect(alone.sync, registry);
   for (Spec* const spec : {&alone.workload, &alone.keys, &alone.distribution, &alone.churn}) *spec = spec->plain();
   return point_of(plan) + alone.keys.str();
 }
 
-/// The options that ask for one run of the product of `axes`, that of its point number `point`, alone.
+/// Returns the options that ask for a single run: point number `point` of the product of `axes`.
 std::vector<std::string> words_of_run(const Config& config, const Given& axes, std::size_t point,
                                       const Defaults& defaults) {
   std::vector<std::string> words{fmt::format("--replicate={}", config.replicate)};
@@ -97,7 +98,7 @@ std::vector<std::string> words_of_run(const Config& config, const Given& axes, s
     words.push_back(fmt::format("--{}={}", name, values[point % values.size()]));
     point /= values.size();
   }
-  // By default they are as many as there is memory for at the time.
+  // The default depends on the free memory at the time, so it is made explicit.
   if (defaults.records && !Workload::by_file(config.workload.name))
     words.push_back(fmt::format("--records={}", config.records));
   if (config.block) words.push_back(fmt::format("--block={}", *config.block));
@@ -107,13 +108,13 @@ std::vector<std::string> words_of_run(const Config& config, const Given& axes, s
   return words;
 }
 
-/// Throws InputError for what means nothing where a file's requests are written and nothing runs.
+/// Throws InputError for options that have no effect because a file's requests are written and nothing runs.
 void check_writes_requests(const RunCommand& command, const Given& given, const std::optional<std::string>& out) {
   const auto& run = *std::ranges::find_if(command.runs, [](const Plan& one) { return !one.requests_to.empty(); });
   const auto refuse = [&](std::string_view what) {
     throw InputError(fmt::format(
-        "{} --workload={}: its storageEngine=none writes the requests to {}, and runs nothing; an --index=NAME "
-        "would run it",
+        "{} --workload={}: its storageEngine=none writes the requests to {} and runs nothing; write --index=NAME "
+        "to run it",
         what, run.config.workload.str(), run.requests_to));
   };
   if (command.runs.size() > 1) refuse("--workload: several runs do not go with");
@@ -155,13 +156,13 @@ RunCommand parse_run(const std::vector<std::string>& args, const Surroundings& h
   }
   base.replicate = static_cast<u32>(parse_count("--replicate", take(given, "replicate").value_or("0"), 0, 1'000'000));
   if (base.order && !base.block) {
-    throw InputError("--order: it is the place within a block, so --block=N belongs to it (harness ab gives both)");
+    throw InputError("--order: it is the place within a block, so it needs --block=N (harness ab gives both)");
   }
   if (find(given, "time") != nullptr && find(given, "ops") != nullptr) {
     throw InputError("--time and --ops: a run ends by time or after a number of operations; give one of them");
   }
 
-  // The product: each axis multiplies what is there, so the last one changes fastest.
+  // The product: each axis multiplies the points so far, so the last axis changes fastest.
   std::vector<Config> points{base};
   Given axes;
   for (const auto& [name, values] : given) {
@@ -172,7 +173,7 @@ RunCommand parse_run(const std::vector<std::string>& args, const Surroundings& h
     }
     std::vector<Config> product;
     product.reserve(points.size() * axis.size());
-    std::map<std::string, std::string> spelled;  // 1K and 1000 are one point, and so are rtm and rtm:20
+    std::map<std::string, std::string> spelled;  // meanings: 1K and 1000 are one point, and so are rtm and rtm:20
     for (const Config& point : points) {
       for (const std::string& value : axis) {
         product.push_back(point);
@@ -243,7 +244,7 @@ Command parse_command_line(const std::vector<std::string>& args, const Surroundi
   };
   const bool is_run = args[0].starts_with('-') || args[0].starts_with('@');
   if (!is_run) check(args[0]);
-  // At the end of a line it asks what could stand there. What comes behind it would be ignored.
+  // --help is allowed at the end of a line only, since words behind it would be ignored.
   const auto help = std::find_if(args.begin(), args.end(), [](const auto& a) { return a == "--help" || a == "-h"; });
   if (help != args.end()) {
     if (help + 1 == args.end()) return HelpCommand{};

@@ -214,11 +214,11 @@ TEST_CASE("operations come at a rate, and then all calls are timed unless the li
   CHECK(runs({"--slo={p99:50us,p99.9:1ms}"}).runs[1].config.latency_every == 1);
   CHECK(contains(point_of(runs({"--slo=p99:50us"}).runs[0]), " --slo=p99:50us "));
   CHECK(error_of({"--slo=p99:50us", "--rate=1M"}) ==
-        "--slo: it looks for the rate that --rate gives; leave one of them out");
+        "--slo: it searches for the rate that --rate gives; leave one of them out");
   CHECK(error_of({"--slo=p99:50us", "--latency=off"}) == "--slo: --latency=off times nothing; leave it out");
   CHECK(contains(error_of({"--slo=p99:50us", "--workload=insert"}), "fills the index once"));
   CHECK(error_of({"--slo=p99.9:50us", "--ops=9999", "--latency=sample:0.1"}) ==
-        "--slo: p99.9:50us needs 1000 timed calls, and of --ops=9999 with --latency=sample:0.1 there are 999");
+        "--slo: p99.9:50us needs 1000 timed calls, and --ops=9999 with --latency=sample:0.1 has 999");
   CHECK(runs({"--slo=p99.9:50us", "--ops=10000", "--latency=sample:0.1"}).runs.size() == 1);
   CHECK(contains(error_of({"--slo=p99:50us", "--batch=4"}), "with --slo operations come one by one"));
   CHECK(runs({"--rate=1M", "--batch={1,16}"}).runs[1].skip.starts_with("--batch: with --rate"));
@@ -239,7 +239,7 @@ TEST_CASE("the instructions of kernels are an axis, for an index that has them",
   CHECK(borne.runs[0].config.index.str() == "vip:99,isa=sse");
   CHECK(borne.runs[1].skip.empty());
   CHECK(error_of({"--index=vip:99", "--isa=sse"}) == "--isa: index vip: 99 is not of isa=sse");
-  CHECK(contains(error_of({"--index=vip:isa=sse", "--isa=avx"}), "--index=vip:isa=sse says which, too"));
+  CHECK(contains(error_of({"--index=vip:isa=sse", "--isa=avx"}), "--index=vip:isa=sse has an isa already"));
   CHECK(contains(error_of({"--index=art", "--isa=avx"}), "--isa: it does not reach art"));
   CHECK(contains(error_of({"--index=vip", "--isa={avx,avx}"}), "is given twice"));
   CHECK(runs({"--index=vip", "--isa=avx"}).runs[0].index_degraded == "no avx here");
@@ -421,7 +421,7 @@ TEST_CASE("wrong input is one line that says what would be right", "[cli]") {
       {{"--seed=18446744073709551616"},
        "--seed: 18446744073709551616 is too large; it can be from 0 to 18446744073709551615"},
       {{"--time=99999999999999999999s"}, "--time: 99999999999999999999s is too large"},
-      {{"--order=1"}, "--block=N belongs to it"},
+      {{"--order=1"}, "it needs --block=N"},
       {{"--reps=0"}, "--reps"},
       {{"--reps=2", "--reps=3"}, "given 2 times"},
       {{"--validate=tallly"}, "did you mean 'tally'?"},
@@ -448,8 +448,8 @@ TEST_CASE("wrong input is one line that says what would be right", "[cli]") {
       {{"ab"}, "at least two"},
       {{"ab", "--a=--sync=none"}, "at least two"},
       {{"ab", "--a=--sync=none", "--b=--sync=olc", "--rate=1M", "--latency=off"},
-       "--a: --latency=off: runs of a given --rate"},
-      {{"ab", "--a=--sync=none", "--b=--sync=olc --rate=1M"}, "--rate: response times of a given rate do not compare"},
+       "--a: --latency=off: runs with a --rate"},
+      {{"ab", "--a=--sync=none", "--b=--sync=olc --rate=1M"}, "--rate: response times at a rate do not compare"},
       {{"ab", "--a=--sync=none", "--b=--sync=nonee"}, "--b: --sync"},
       {{"ab", "--a=--sync=none", "--b=--sync={olc,spin}"}, "one run"},
       {{"ab", "--a=--sync=none", "--b=--sync='olc"}, "--b: '--sync='olc' has a ' that is not closed"},
@@ -458,8 +458,8 @@ TEST_CASE("wrong input is one line that says what would be right", "[cli]") {
       {{"ab", "--a=--sync=none", "--b=--order=1"}, "belongs to no variant"},
       {{"ab", "--i=--sync=none"}, "--a to --h"},
       {{"ab", "--a=--sync=none", "--b=--sync=olc", "--replicates=many"}, "--replicates"},
-      {{"compare"}, "compare: 0 of 2 to 8 files or folders"},
-      {{"compare", "x"}, "compare: 1 of 2 to 8 files or folders"},
+      {{"compare"}, "compare: it takes 2 to 8 files or folders with results, not 0"},
+      {{"compare", "x"}, "compare: it takes 2 to 8 files or folders with results, not 1"},
       {{"compare", "x", "y", "--out=z"}, "compare: --out has no meaning here; there are --json and --seed=N"},
       {{"limits", "--index=art"}, "limits: --index has no meaning here; there are --footprint, --threads, --pin"},
       {{"limits", "--footprint=1K"}, "--footprint"},

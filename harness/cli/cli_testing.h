@@ -1,4 +1,4 @@
-// What the tests of the command line share: words to choose from, and what becomes of a line.
+// Helpers that the tests of the command line share: a registry of words, and functions that parse a line.
 #pragma once
 
 #include <optional>
@@ -18,7 +18,7 @@ namespace latchlab::testing {
 
 using Options = std::vector<std::pair<std::string, std::string>>;
 
-/// A registry of words without types: the command line never builds anything.
+/// Returns a registry of words without types, since the command line never builds an index.
 inline Registry some_words() {
   Registry registry;
   const auto add = [&](const char* index, const char* policy, KeyKind keys, bool ordered) {

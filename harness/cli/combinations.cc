@@ -11,7 +11,7 @@ namespace latchlab {
 
 namespace {
 
-/// Options of the process that do not reach this index, policy or placement.
+/// Returns why an option of the process does not reach this index, policy or placement.
 std::string not_reached(const Combination& point) {
   const Config& config = point.config;
   if (!point.plan.own_memory.empty() && !point.defaults.alloc) {
@@ -24,7 +24,7 @@ std::string not_reached(const Combination& point) {
     return fmt::format("--hugepages: thp does not reach {}: {}", config.index.name, point.plan.own_memory);
   }
   if (config.huge_pages == HugePages::kThp && calls_malloc(config.alloc)) {
-    return fmt::format("--hugepages: thp does not reach --alloc={}, which asks nobody for a page size",
+    return fmt::format("--hugepages: thp does not reach --alloc={}, which chooses its pages itself",
                        word(config.alloc));
   }
   if (config.pin.kind == Pin::Kind::kList && !point.defaults.smt) {
@@ -33,7 +33,7 @@ std::string not_reached(const Combination& point) {
   return "";
 }
 
-/// What the index cannot do under this policy, with so many threads.
+/// Returns why the index cannot do the workload under this policy with so many threads.
 std::string not_possible(const Combination& point) {
   const Config& config = point.config;
   const Mix& mix = point.workload.mix();
@@ -58,7 +58,7 @@ std::string not_possible(const Combination& point) {
   return "";
 }
 
-/// Why no operation can come as a trace says; empty where it can.
+/// Returns why operations cannot come at a trace's own times; empty if they can.
 std::string why_no_times(const Config& config, const Workload& workload) {
   const std::string given = config.rate->str(), instead = "write another rate, as --rate=1M";
   if (config.slo) {
@@ -67,13 +67,13 @@ std::string why_no_times(const Config& config, const Workload& workload) {
   }
   const auto& trace = workload.trace();
   if (!trace) {
-    return fmt::format("--rate: {} needs --workload=trace:FILE, whose own times it means; with --workload={} {}", given,
+    return fmt::format("--rate: {} needs the times of a --workload=trace:FILE; with --workload={} {}", given,
                        config.workload.str(), instead);
   }
   if (!trace->has_times()) return fmt::format("--rate: --workload={} has no times; {}", config.workload.str(), instead);
   if (trace->ops().front().time_ns != trace->ops().back().time_ns) return "";
   return fmt::format(
-      "--rate: all operations of --workload={} have one time stamp, so nothing says how fast they came; {}",
+      "--rate: all operations of --workload={} have one time stamp, which does not say how fast they came; {}",
       config.workload.str(), instead);
 }
 
@@ -88,40 +88,41 @@ std::string no_open_loop(const Combination& point) {
     if (std::string why = why_no_times(config, point.workload); !why.empty()) return why;
   }
   if (!config.slo) return "";
-  if (config.rate) return "--slo: it looks for the rate that --rate gives; leave one of them out";
+  if (config.rate) return "--slo: it searches for the rate that --rate gives; leave one of them out";
   if (config.latency_every == 0) return "--slo: --latency=off times nothing; leave it out";
   if (point.workload.trace()) {
-    return fmt::format("--slo: --workload={} is over when all of it was replayed, and every rate would need it again",
+    return fmt::format("--slo: --workload={} is replayed once, and every try of a rate would need it again",
                        config.workload.str());
   }
   if (!point.workload.phases().empty()) {
-    return fmt::format("--slo: --workload={} is another workload in each phase, and every rate would need all of them",
-                       config.workload.str());
+    return fmt::format(
+        "--slo: --workload={} changes from phase to phase, and every try of a rate would need all phases",
+        config.workload.str());
   }
   if (config.ops > 0 && config.ops / config.latency_every < config.slo->fewest_calls()) {
-    return fmt::format("--slo: {} needs {} timed calls, and of --ops={} with --latency={} there are {}",
-                       config.slo->str(), config.slo->fewest_calls(), config.ops, latency_text(config.latency_every),
+    return fmt::format("--slo: {} needs {} timed calls, and --ops={} with --latency={} has {}", config.slo->str(),
+                       config.slo->fewest_calls(), config.ops, latency_text(config.latency_every),
                        config.ops / config.latency_every);
   }
   if (point.workload.mix().fills())
-    return "--slo: --workload=insert fills the index once, and every rate would need an empty one";
+    return "--slo: --workload=insert fills the index once, and every try of a rate would need an empty one";
   return "";
 }
 
 std::string no_batch(const Combination& point) {
   const Config& config = point.config;
   if (config.batch.keys == 1) return "";
-  OpTraits all;  // the traits of the one kind that all operations are of; reads of absent keys are reads
+  OpTraits all;  // traits of the kind that all operations have, if there is one; reads of absent keys are reads
   for (u8 kind = 0; kind < kOpKinds; ++kind) {
     if (point.workload.mix().ppm(OpKind{kind}) == Mix::kMillion) all = about(OpKind{kind});
   }
   if (point.workload.mix().has(OpKind::kMultiGet)) {
     return fmt::format(
-        "--batch: multi-gets say themselves how many keys a call has; write multi_get_keys={} in the mix",
+        "--batch: a multi-get defines itself how many keys a call has; write multi_get_keys={} in the mix",
         config.batch.keys);
   }
   if (!all.batches) {
-    return fmt::format("--batch: --workload={} is not of one kind: all lookups, inserts, updates or erasures",
+    return fmt::format("--batch: --workload={} must have one kind of operations: lookups, inserts, updates or erasures",
                        config.workload.str());
   }
   if (!point.pair.no_batch.empty())
@@ -133,7 +134,7 @@ std::string no_batch(const Combination& point) {
   return "";
 }
 
-/// Which keys operations are on, and how that changes.
+/// Returns why --dist or --churn do not go with the workload.
 std::string no_popularity(const Combination& point) {
   const Config& config = point.config;
   const Churn& churn = point.churn;

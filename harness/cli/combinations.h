@@ -1,7 +1,7 @@
 #pragma once
 
-// What makes no sense together although every word is right by itself: options that do not reach the index, the policy
-// or the workload, and what those cannot do.
+// Checks of combinations whose words are each right by themselves: options that do not reach the index, the policy or
+// the workload, and operations that those cannot do.
 
 #include <string>
 
@@ -13,7 +13,7 @@
 
 namespace latchlab {
 
-/// A point of which all is known: what was not given is filled in.
+/// A complete point: the options that were not given have their defaults.
 struct Combination {
   const Plan& plan;
   const Config& config;  ///< of the plan
@@ -21,10 +21,10 @@ struct Combination {
   const Pair& pair;
   const Workload& workload;
   const Churn& churn;
-  u64 capacity = 0;  ///< keys that there are
+  u64 capacity = 0;  ///< number of distinct keys
 };
 
-/// One line, which begins with the option that is at fault; empty where all goes together.
+/// Returns why the combination is wrong, in one line that begins with the option at fault; empty if it is right.
 [[nodiscard]] std::string why_not_together(const Combination& point);
 
 }  // namespace latchlab

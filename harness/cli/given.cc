@@ -36,24 +36,24 @@ namespace {
 
 using Describe = std::function<const OptionEntry&(const std::string& name)>;
 
-/// Options as they come, of the command line or of one file.
+/// The options of the command line or of one file, in the order in which they come.
 class Groups {
  public:
   void add(const std::string& name, std::string value) {
-    if (last_ != name) {  // a second thought, or the first
+    if (last_ != name) {  // the first time, or again after others: earlier values go
       std::erase_if(given_, [&](const auto& option) { return option.first == name; });
       given_.emplace_back(name, std::vector<std::string>());
     }
     last_ = name;
-    find(given_, name)->push_back(std::move(value));  // a shell makes neighbours of a list's elements
+    find(given_, name)->push_back(std::move(value));  // a shell expands a list to neighbouring options
   }
-  /// What comes now is no neighbour of what came.
+  /// Makes the next option no neighbour of the last one.
   void interrupt() { last_.clear(); }
   [[nodiscard]] Given& given() { return given_; }
 
  private:
   Given given_;
-  std::string last_;  // option that came before
+  std::string last_;  // the option that came last
 };
 
 /// Adds the option that begins at args[i], with its value, and moves i to its last word. Returns its row.
@@ -76,7 +76,7 @@ const OptionEntry& add_option(Groups& groups, const std::vector<std::string>& ar
   } else if (equals != std::string::npos) {
     value = arg.substr(equals + 1);
   } else if (i + 1 < args.size() && (option.metavar == kLine || !args[i + 1].starts_with("--"))) {
-    value = args[++i];  // a variant's line is made of options, so there dashes mean nothing
+    value = args[++i];  // the value may begin with dashes if it is a variant's line of options
   }
   if (!option.metavar.empty() && value.empty()) {
     throw InputError(fmt::format("--{}: the value is missing; write --{}={}", name, name, option.metavar));
@@ -85,8 +85,8 @@ const OptionEntry& add_option(Groups& groups, const std::vector<std::string>& ar
   return option;
 }
 
-/// Throws InputError for values that no run can have, as a line of a file says them: behind it nobody knows where they
-/// came from.
+/// Throws InputError for values that no run can have. Values of a file are checked while its lines are read, since
+/// later the error could not name the line.
 void check_values(const OptionEntry& option, const std::vector<std::string>& values) {
   if (option.apply == nullptr) return;
   for (const std::string& value : expand_axis(fmt::format("--{}", option.name), values)) {
@@ -95,7 +95,7 @@ void check_values(const OptionEntry& option, const std::vector<std::string>& val
   }
 }
 
-/// The options of the file that `arg`, "@FILE", names.
+/// Returns the options of the file that `arg`, "@FILE", names.
 Given read_file(const std::string& arg, const Describe& describe) {
   if (arg.size() == 1) throw InputError("'@' names no file of options; write @FILE");
   Groups groups;
@@ -119,7 +119,7 @@ Given read_file(const std::string& arg, const Describe& describe) {
   return std::move(groups.given());
 }
 
-/// Puts `by` behind `given`, without what it replaces there.
+/// Appends `by` to `given`, and removes the options there that it replaces.
 void override_with(Given& given, Given by) {
   std::erase_if(given, [&](const auto& option) { return replaced_by(option.first, by); });
   std::ranges::move(by, std::back_inserter(given));

@@ -21,7 +21,7 @@ Spec parse_spec(std::string_view option, const std::string& text) {
   }
 }
 
-/// The enumerator whose word is `text`.
+/// Returns the enumerator whose word is `text`.
 template <Worded E>
 E parse_word(std::string_view option, const std::string& text) {
   if (const auto value = value_of_word<E>(text)) return *value;
@@ -30,7 +30,7 @@ E parse_word(std::string_view option, const std::string& text) {
                                suggestion(text, words)));
 }
 
-/// 0 for "off"; else what `parse` makes of it, whose errors say that there is that word, too.
+/// Returns 0 for "off", else the result of `parse`, whose errors then name "off" too.
 u64 number_or_off(const std::string& text, const auto& parse) {
   if (text == "off") return 0;
   try {
@@ -143,7 +143,7 @@ const std::vector<OptionEntry>& option_rows() {
        nullptr},
       {"fit", "", "",
        "skip a run for which this machine has too few processors, sockets or nodes, or too little memory", nullptr},
-      // Given by `harness ab` to its replicates, so that documents tell them apart.
+      // `harness ab` gives these to its replicates, so that their documents differ.
       {"block", "N", "0", "", nullptr},
       {"order", "N", "0", "", nullptr},
       {"replicate", "N", "0", "", nullptr},

@@ -68,10 +68,10 @@ AbCommand parse_ab(const std::vector<std::string>& args, const Surroundings& sur
     command.seed = parse_count("--seed", seed->front(), 0, ~u64{0});
   }
 
-  // What is left describes the runs of all variants.
+  // The options that are left describe the runs of all variants.
   command.common = fmt::format("{}", fmt::join(words_of(given), " "));
   std::vector<std::size_t> overridden_by(given.size());
-  std::size_t open = 0;  // variants whose throughput is their rate
+  std::size_t open = 0;  // variants in an open loop
   for (AbCommand::Variant& variant : variants) {
     const auto fail = [&](std::string_view why) { return InputError(fmt::format("--{}: {}", variant.name, why)); };
     try {
@@ -98,7 +98,7 @@ AbCommand parse_ab(const std::vector<std::string>& args, const Surroundings& sur
       }
       open += config.rate.has_value();
       if (config.rate && config.latency_every == 0) {
-        throw InputError("--latency=off: runs of a given --rate are compared by their response times; leave it out");
+        throw InputError("--latency=off: runs with a --rate are compared by their response times; leave it out");
       }
     } catch (const InputError& error) {
       throw fail(error.what());
@@ -106,13 +106,13 @@ AbCommand parse_ab(const std::vector<std::string>& args, const Surroundings& sur
   }
   if (open != 0 && open != variants.size()) {
     throw InputError(
-        "--rate: response times of a given rate do not compare with the throughput of a run that has none; give it to "
-        "all");
+        "--rate: response times at a rate do not compare with the throughput of a run without one; give it to all "
+        "variants");
   }
   for (std::size_t i = 0; i < given.size(); ++i) {
     if (overridden_by[i] < variants.size()) continue;
-    throw InputError(
-        fmt::format("{}: no variant uses it, each has its own; leave it out", fmt::join(words_of({given[i]}), " ")));
+    throw InputError(fmt::format("{}: no variant uses it, since each has its own; leave it out",
+                                 fmt::join(words_of({given[i]}), " ")));
   }
   command.variants = std::move(variants);
   return command;
@@ -129,13 +129,15 @@ CompareCommand parse_compare(const std::vector<std::string>& args) {
   command.json = take(given, "json").has_value();
   if (const auto seed = take(given, "seed")) command.seed = parse_count("--seed", *seed, 0, ~u64{0});
   if (command.paths.size() < 2 || command.paths.size() > kMostVariants) {
-    throw InputError(fmt::format("compare: {} of 2 to {} files or folders with results; write harness compare A B",
-                                 command.paths.size(), kMostVariants));
+    throw InputError(
+        fmt::format("compare: it takes 2 to {} files or folders with results, not {}; write harness compare "
+                    "A B",
+                    kMostVariants, command.paths.size()));
   }
   std::set<std::filesystem::path> seen;
   for (const std::string& path : command.paths) {
     if (seen.insert(std::filesystem::absolute(path + '/').lexically_normal()).second) continue;
-    throw InputError(fmt::format("compare: '{}' is there twice; results do not differ from themselves", path));
+    throw InputError(fmt::format("compare: '{}' is given twice; a result does not differ from itself", path));
   }
   return command;
 }
@@ -158,7 +160,7 @@ LimitsCommand parse_limits(const std::vector<std::string>& args, const Surroundi
   command.footprint = limits_footprint(u64{1} << 30, surroundings.memory_available);
   if (footprint) {
     constexpr u64 kMiB = u64{1} << 20;
-    const u64 most = std::max(kMiB, surroundings.memory_available / kMiB * kMiB);  // which reads as so many Mi
+    const u64 most = std::max(kMiB, surroundings.memory_available / kMiB * kMiB);  // in whole Mi, for the message
     command.footprint = parse_count("--footprint", *footprint, kMiB, most) / kLineBytes * kLineBytes;
   }
   for (const std::string& name : kPlaces) {
@@ -173,12 +175,12 @@ LimitsCommand parse_limits(const std::vector<std::string>& args, const Surroundi
 TraceCommand parse_trace(const std::vector<std::string>& args) {
   constexpr std::string_view kRight =
       "harness trace info FILE, or harness trace convert FORMAT FROM TO (harness list traces)";
-  if (args.empty()) throw InputError(fmt::format("trace: what of it? Write {}", kRight));
+  if (args.empty()) throw InputError(fmt::format("trace: the subcommand is missing; write {}", kRight));
   if (args[0] == "info" && args.size() == 2) return {.format = "", .from = args[1], .to = ""};
   if (args[0] == "convert" && args.size() == 4 && !args[1].empty())
     return {.format = args[1], .from = args[2], .to = args[3]};
   throw InputError(
-      fmt::format("trace: 'trace {}' is not complete, or too much; write {}", fmt::join(args, " "), kRight));
+      fmt::format("trace: 'trace {}' has too few or too many words; write {}", fmt::join(args, " "), kRight));
 }
 
 }  // namespace latchlab

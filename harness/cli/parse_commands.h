@@ -1,6 +1,6 @@
 #pragma once
 
-// The command lines that are no run, behind their first word.
+// Parsers for the command lines other than a run's. They get the words behind the command's name.
 
 #include <string>
 #include <vector>
@@ -9,7 +9,7 @@
 
 namespace latchlab {
 
-/// Those of a run (cli.cc), of which variants of a comparison are made.
+/// Parses the options of a run, also for the variants of a comparison (cli.cc).
 [[nodiscard]] RunCommand parse_run(const std::vector<std::string>& args, const Surroundings& surroundings);
 
 [[nodiscard]] AbCommand parse_ab(const std::vector<std::string>& args, const Surroundings& surroundings);

@@ -66,7 +66,7 @@ TEST_CASE("compare takes files and folders, limits what a place is made of", "[c
   CHECK(compared.seed == 4);
   for (const char* same : {"x", "./x", "x/", "y/../x"}) {
     CHECK(error_of({"compare", "x", "y", same}) ==
-          fmt::format("compare: '{}' is there twice; results do not differ from themselves", same));
+          fmt::format("compare: '{}' is given twice; a result does not differ from itself", same));
   }
   const auto plain = std::get<LimitsCommand>(parse({"limits"}));
   CHECK(plain.plan.config.threads == 1);

@@ -105,8 +105,9 @@ TEST_CASE("lookups are batched where the index and the workload have batches", "
   CHECK(contains(error_of({"--batch=128"}), "64"));
   CHECK(contains(error_of({"--batch=1:in-turn"}), "write --batch=1"));
   CHECK(contains(error_of({"--batch=16:in_turn"}), "or 16:in-turn"));
-  CHECK(contains(error_of({"--batch=8:in-turn", "--workload=mix:read=50,update=50"}), "is not of one kind"));
-  CHECK(contains(error_of({"--batch=8:in-turn", "--workload=mix:upsert=100"}), "is not of one kind"));
+  CHECK(contains(error_of({"--batch=8:in-turn", "--workload=mix:read=50,update=50"}),
+                 "must have one kind of operations"));
+  CHECK(contains(error_of({"--batch=8:in-turn", "--workload=mix:upsert=100"}), "must have one kind of operations"));
   for (const char* changes : {"insert", "mix:insert=100", "mix:update=100", "mix:erase=100"}) {
     const std::string workload = std::string("--workload=") + changes;
     CHECK(
@@ -224,7 +225,7 @@ TEST_CASE("a file of Wiscer without a storage engine has its requests written, a
 
   const std::string end =
       " " + none +
-      ": its storageEngine=none writes the requests to here.trace, and runs nothing; an --index=NAME would run it";
+      ": its storageEngine=none writes the requests to here.trace and runs nothing; write --index=NAME to run it";
   CHECK(error_of({none, "--threads=2"}) == "--threads: it does not reach" + end);
   CHECK(error_of({none, "--sync=olc"}) == "--sync: it does not reach" + end);
   CHECK(error_of({none, "--time=1s"}) == "--time: it does not reach" + end);
@@ -256,7 +257,7 @@ TEST_CASE("a file of phases says popularity and the end, and a point that it doe
   CHECK(contains(error_of({phases, "--dist=zipf:1"}), "--dist: it does not reach " + phases));
   CHECK(contains(error_of({phases, "--churn=drift:1k"}), "--churn: it does not reach " + phases));
   CHECK(contains(error_of({phases, "--slo=p99:1ms"}), "--slo: " + phases.substr(0, 10)));
-  CHECK(contains(error_of({phases, "--slo=p99:1ms", "--time=1s"}), "is another workload in each phase"));
+  CHECK(contains(error_of({phases, "--slo=p99:1ms", "--time=1s"}), "changes from phase to phase"));
 
   const std::string why =
       "--workload: with 768 records phase shrink erases 768 records, and there are no more than 768";
@@ -328,7 +329,7 @@ TEST_CASE("a trace is run whatever of its keys are there when it begins", "[cli]
   const TemporaryFile other("");
   const std::string added_first = trace_of(other, {{"a", OpKind::kInsert}, {"a", OpKind::kRead}});
   CHECK(runs({added_first}).runs[0].config.records == 0);
-  CHECK(contains(error_of({added_first, "--slo=p99:1ms"}), "is over when all of it was replayed"));
+  CHECK(contains(error_of({added_first, "--slo=p99:1ms"}), "is replayed once, and every try of a rate"));
   CHECK(error_of({"--index=vip", "--sync=spin", read_first}) ==
         read_first + ": vip under spin has no byte-string keys");
   CHECK(contains(error_of({"--keys=trace"}), "--keys: keys trace: needs a path"));
@@ -353,13 +354,13 @@ TEST_CASE("operations come at the times of a trace where it has some", "[cli][tr
   CHECK(error_of({trace, "--rate=trace", "--slo=p99:1ms"}) ==
         "--slo: a search needs a rate to vary, and --rate=trace has the trace's own times; leave one of them out");
   CHECK(error_of({"--rate=trace", "--workload=ycsb-a"}) ==
-        "--rate: trace needs --workload=trace:FILE, whose own times it means; with --workload=ycsb-a write another "
+        "--rate: trace needs the times of a --workload=trace:FILE; with --workload=ycsb-a write another "
         "rate, as "
         "--rate=1M");
   CHECK(error_of({"--rate=trace", written(timeless, false, 7)}) ==
         "--rate: --workload=trace:" + timeless.path() + " has no times; write another rate, as --rate=1M");
   CHECK(contains(error_of({"--rate=trace", written(instant, true, 0)}),
-                 " have one time stamp, so nothing says how fast they came; "));
+                 " have one time stamp, which does not say how fast they came; "));
   CHECK(runs({"--workload={lookup,ycsb-b}", "--rate={1M,trace}"}).runs[1].skip.starts_with("--rate: trace needs"));
 }
 
