@@ -44,105 +44,108 @@ u64 number_or_off(const std::string& text, const auto& parse) {
 
 const std::vector<OptionEntry>& option_rows() {
   static const std::vector<OptionEntry> rows{
-      {"index", "NAME", "art; what a file of Wiscer says", "the index, and its options: vip:60",
+      {"index", "NAME", "art, or that of a Wiscer file", "the index with its options, e.g. vip:60",
        [](Config& c, const std::string& v) { c.index = parse_spec("--index", v); }},
-      {"isa", "NAME", "the widest there is",
-       "instructions of its kernels: scalar, sse4.2, avx2 or avx512; simdht has them",
+      {"isa", "NAME", "the widest available",
+       "instruction set of the kernels of simdht: scalar, sse4.2, avx2 or avx512",
        [](Config& c, const std::string& v) { c.isa = v; }},
-      {"sync", "POLICY", "none", "how it is synchronized, e.g. rtm:20,respec=0",
+      {"sync", "POLICY", "none", "the synchronization policy, e.g. rtm:20,respec=0",
        [](Config& c, const std::string& v) { c.sync = parse_spec("--sync", v); }},
-      {"threads", "N", "1", "threads; more than processors is allowed",
+      {"threads", "N", "1", "number of threads; it may exceed the processors",
        [](Config& c, const std::string& v) {
          c.threads = static_cast<u32>(parse_count("--threads", v, 1, kMostThreads));
        }},
       {"threads-per", "KIND", "run",
-       "... of the run, or in each cluster or socket that --pin names: run, cluster or socket",
+       "what --threads counts: threads of the run, or of each cluster or socket that --pin names: run, cluster or "
+       "socket",
        [](Config& c, const std::string& v) { c.threads_per = parse_word<ThreadsPer>("--threads-per", v); }},
-      {"pin", "PLACEMENT", "compact", "compact, scatter, cluster:0-1, socket:0 or list:0-3,5",
+      {"pin", "PLACEMENT", "compact",
+       "processors of the threads: compact, scatter, cluster:0-1, socket:0 or list:0-3,5",
        [](Config& c, const std::string& v) { c.pin = parse_pin(v); }},
       {"smt", "KIND", "avoid",
-       "second hardware threads of cores when every core has a thread, or pack: before the next core",
+       "second hardware threads: avoid (use them when every core has a thread) or pack (before the next core)",
        [](Config& c, const std::string& v) { c.smt = parse_word<Smt>("--smt", v); }},
-      {"alloc", "KIND", "arena+touch", "malloc, tcmalloc, jemalloc, mimalloc, tbb, arena or arena+touch",
+      {"alloc", "KIND", "arena+touch",
+       "allocator of the index: malloc, tcmalloc, jemalloc, mimalloc, tbb, arena or arena+touch",
        [](Config& c, const std::string& v) { c.alloc = parse_word<Alloc>("--alloc", v); }},
       {"mem", "NODES", "first-touch",
        "NUMA nodes of the index's memory: first-touch, local, interleave, interleave:pin or bind:0-1",
        [](Config& c, const std::string& v) { c.mem = parse_mem(v); }},
-      {"hugepages", "KIND", "none", "none or thp",
+      {"hugepages", "KIND", "none", "huge pages for the index's memory: none or thp (transparent huge pages)",
        [](Config& c, const std::string& v) { c.huge_pages = parse_word<HugePages>("--hugepages", v); }},
-      {"reclaim", "KIND", "epoch", "epoch, epoch-fence, qsbr or leak: when unlinked memory is free",
+      {"reclaim", "KIND", "epoch", "when unlinked memory is freed: epoch, epoch-fence, qsbr or leak",
        [](Config& c, const std::string& v) { c.reclaim = parse_word<Reclaim>("--reclaim", v); }},
       {"workload", "MIX", "lookup",
-       "lookup, insert, mix:read=90,insert=5,erase=5, ycsb-a to ycsb-f, wiscer:, trace: or phases:FILE",
+       "operations: lookup, insert, mix:read=90,insert=5,erase=5, ycsb-a to ycsb-f, wiscer:, trace: or phases:FILE",
        [](Config& c, const std::string& v) { c.workload = parse_spec("--workload", v); }},
       {"keys", "KEYS", "u64",
-       "u64, u32, u16, dense, file:PATH (one key a line), sosd:PATH, email, url, ...: harness list keys",
+       "kind of keys: u64, u32, u16, dense, file:PATH (one key a line), sosd:PATH, email, url, ...: harness list keys",
        [](Config& c, const std::string& v) {
          if (v.starts_with('/') || v.starts_with('.')) {
            throw InputError(fmt::format("--keys: '{}' is a path; write --keys=file:{}", v, v));
          }
          c.keys = parse_spec("--keys", v);
        }},
-      {"dist", "DIST", "uniform", "uniform, zipf:0.99, hotspot:0.2, latest, ...: harness list distributions",
+      {"dist", "DIST", "uniform",
+       "popularity of keys: uniform, zipf:0.99, hotspot:0.2, latest, ...: harness list distributions",
        [](Config& c, const std::string& v) { c.distribution = parse_spec("--dist", v); }},
       {"churn", "CHURN", "none",
        "how popularity changes: drift:EVERY or flash:EVERY,share=0.5,records=100,length=N operations",
        [](Config& c, const std::string& v) { c.churn = parse_spec("--churn", v); }},
-      {"negative", "RATE", "0", "share of reads for absent keys",
+      {"negative", "RATE", "0", "share of reads that look up absent keys",
        [](Config& c, const std::string& v) { c.negative = parse_share("--negative", v); }},
       {"batch", "K", "1",
-       "lookups, inserts, updates or erasures that are one call: 16 (side by side) or 16:in-turn; at most 64",
+       "lookups, inserts, updates or erasures in one call: 16 (side by side) or 16:in-turn; at most 64",
        [](Config& c, const std::string& v) { c.batch = parse_batch(v); }},
       {"value-size", "BYTES", "8",
-       "of a value: 8 in the index, or 16 to 64Ki apart from it, where what it keeps leads to",
+       "size of a value: 8 (in the index), or 16 to 64Ki (in a payload, to which the index's value leads)",
        [](Config& c, const std::string& v) { c.value_size = parse_value_size(v); }},
-      {"records", "N", "what fits, at most 16M", "keys loaded, or inserted by insert; 16M, 64Mi",
+      {"records", "N", "what fits, at most 16M", "keys to load, or to insert with --workload=insert: 16M, 64Mi",
        [](Config& c, const std::string& v) { c.records = parse_count("--records", v, 1, u64{1} << 40); }},
-      {"warmup", "TIME", "200ms", "before the measured phase; what it inserts stays",
+      {"warmup", "TIME", "200ms", "length of the phase before the measured one; its inserts stay",
        [](Config& c, const std::string& v) { c.warmup_ns = parse_duration("--warmup", v, 0, kLongest); }},
       {"time", "TIME", "3s", "length of the measured phase",
        [](Config& c, const std::string& v) { c.time_ns = parse_duration("--time", v, 1'000'000, kLongest); }},
       {"ops", "N", "", "... or its number of operations",
        [](Config& c, const std::string& v) { c.ops = parse_count("--ops", v, 1, u64{1} << 60); }},
       {"clear-accessed", "TIME", "off",
-       "clear the Accessed bits of all pages so often in the measured phase, as DAMON does",
+       "interval of clearing the Accessed bits of all pages in the measured phase, as DAMON does; or off",
        [](Config& c, const std::string& v) {
          c.clear_accessed_ns =
              number_or_off(v, [&] { return parse_duration("--clear-accessed", v, 1'000'000, kLongest); });
        }},
       {"sample", "TIME", "100ms", "interval of the throughput series",
        [](Config& c, const std::string& v) { c.sample_ns = parse_duration("--sample", v, 1'000'000, kLongest); }},
-      {"rows", "N", "off; 1M of Wiscer's files",
-       "a row of the result for every so many operations, else for each of phases:FILE; harness rows prints them",
+      {"rows", "N", "off; 1M for Wiscer files",
+       "a row of the result for every N operations, else for each phase of phases:FILE; harness rows prints them",
        [](Config& c, const std::string& v) {
          c.rows = number_or_off(v, [&] { return parse_count("--rows", v, 1'000, u64{1} << 60); });
        }},
       {"rate", "RATE", "",
-       "open loop: operations a second, 1M, poisson:1M or sine:1M, or a trace's own times: trace; harness list "
+       "open loop with operations a second: 1M, poisson:1M, sine:1M, or trace (a trace's own times); harness list "
        "arrivals",
        [](Config& c, const std::string& v) { c.rate = Rate::parse(v); }},
       {"slo", "BOUND", "",
-       "... or the highest rate at which response times keep a bound: p99:50us; each is tried for --time",
+       "... or the highest rate at which response times keep a bound: p99:50us; each try takes --time",
        [](Config& c, const std::string& v) { c.slo = Slo::parse(v); }},
       {"latency", "CALLS", "off; all in an open loop", "time single calls: off, sample:0.01 (one in a hundred) or all",
        [](Config& c, const std::string& v) { c.latency_every = parse_latency(v); }},
       {"pmu", "EVENTS", kDefaultPmu,
-       "families (core, cache, l2, tlb, tsx, energy) and libpfm4 names: tsx,cache; or off",
+       "event families (core, cache, l2, tlb, tsx, energy) and libpfm4 names: tsx,cache; or off",
        [](Config& c, const std::string& v) { c.pmu = v, c.pmu_given = true; }},
-      {"seed", "N", "1", "of keys and operations",
+      {"seed", "N", "1", "seed of keys and operations",
        [](Config& c, const std::string& v) { c.seed = parse_count("--seed", v, 0, ~u64{0}); }},
-      {"validate", "KIND", "tally", "check the index against what was done: tally or off",
+      {"validate", "KIND", "tally", "check of the index against the operations done: tally or off",
        [](Config& c, const std::string& v) { c.validate = parse_word<Validate>("--validate", v); }},
       {"reps", "N", "1", "repetitions of every run", nullptr},
       {"topology", "MACHINE", "",
-       "plan for another machine, and run nothing: lstopo's XML, or \"pack:2 numa:2 core:7 pu:2\"", nullptr},
-      {"out", "FOLDER", "none", "write a JSON document a run there", nullptr},
+       "plan for another machine without running: lstopo's XML, or \"pack:2 numa:2 core:7 pu:2\"", nullptr},
+      {"out", "FOLDER", "none", "folder for a JSON document of each run", nullptr},
       {"json", "", "", "print the documents, one a line, instead of the table", nullptr},
-      {"progress", "KIND", "auto", "auto, plain or none; on stderr", nullptr},
-      {"strict", "", "", "refuse a run that would be degraded; exit status 1 where one turns out so, or noisy",
+      {"progress", "KIND", "auto", "progress on stderr: auto, plain or none", nullptr},
+      {"strict", "", "", "refuse a run that would be degraded; exit with status 1 if one turns out degraded or noisy",
        nullptr},
-      {"fit", "", "",
-       "skip a run for which this machine has too few processors, sockets or nodes, or too little memory", nullptr},
+      {"fit", "", "", "skip runs that need more processors, sockets, nodes or memory than this machine has", nullptr},
       // `harness ab` gives these to its replicates, so that their documents differ.
       {"block", "N", "0", "", nullptr},
       {"order", "N", "0", "", nullptr},
@@ -169,19 +172,19 @@ std::string help_text() {
       "\n"
       "  harness --index=art --sync=rtm:20 --threads=8     one run\n"
       "  harness --sync={none,rtm:0,olc} --threads=1..8*2  a run for every combination\n"
-      "  harness ab --a=\"--sync=none\" --b=\"--sync=olc\"     variants in turn, each in fresh processes\n"
-      "  harness compare A B...                            the same of results: files, or folders of --out\n"
-      "  harness limits [--threads=N]                      what the machine can do at best\n"
-      "  harness explain RESULT [BASE]                     what a JSON document says, and what to try\n"
-      "  harness hdr RESULT [NAME]                         its latency histograms as an HdrHistogram log, or one as "
-      ".hgrm\n"
-      "  harness rows RESULT                               its rows of --rows in Wiscer's columns\n"
-      "  harness trace convert FORMAT FROM TO              makes a trace that can be replayed; trace info FILE: what "
-      "is in one\n"
+      "  harness ab --a=\"--sync=none\" --b=\"--sync=olc\"     compares variants, run in turn in fresh processes\n"
+      "  harness compare A B...                            compares existing results: files, or folders of --out\n"
+      "  harness limits [--threads=N]                      measures the machine's limits without an index\n"
+      "  harness explain RESULT [BASE]                     explains a JSON document, and suggests what to try\n"
+      "  harness hdr RESULT [NAME]                         exports its latency histograms as an HdrHistogram log, or "
+      "one as .hgrm\n"
+      "  harness rows RESULT                               prints the rows of --rows in Wiscer's columns\n"
+      "  harness trace convert FORMAT FROM TO              makes a trace that can be replayed\n"
       "                                                    FROM is plain, gzip or zstd, or - for standard input\n"
-      "  harness experiment [NAME] [--quick|--full]        redraws a figure; without a name: which there are\n"
-      "  harness list [TOPIC]                              indexes, policies, workloads, ...\n"
-      "  harness doctor                                    what this machine can measure\n"
+      "  harness trace info FILE                           describes a trace\n"
+      "  harness experiment [NAME] [--quick|--full]        redraws a figure; without a name it lists the figures\n"
+      "  harness list [TOPIC]                              lists indexes, policies, workloads, ...\n"
+      "  harness doctor                                    says what this machine can measure\n"
       "\n"
       "Options of a run\n";
   for (const OptionEntry& row : option_rows()) {
@@ -193,24 +196,23 @@ std::string help_text() {
   }
   text +=
       "\n"
-      "Those from --index to --validate take lists {a,b} and ranges 1..8, 1..9+2, 1..56*2;\n"
-      "also inside: rtm:{0,20}. An option may be given several times in a row, which is what a shell makes of a list.\n"
-      "Given again behind other options it replaces what it was before.\n"
+      "Options from --index to --validate take lists {a,b} and ranges 1..8, 1..9+2, 1..56*2,\n"
+      "also inside a value: rtm:{0,20}. An option given several times in a row is a list, since that is how a shell\n"
+      "expands one. An option given again after other options replaces its earlier values.\n"
       "A process has one malloc, so each run of --alloc={malloc,jemalloc} is a process of its own.\n"
       "In a list, key=value belongs to the name before it: {rtm:20,wait=0,none} is two policies.\n"
-      "@FILE reads options, one a line; blank lines and those that begin with # are skipped. An option of the command "
-      "line\n"
-      "replaces that of the file, wherever @FILE stands.\n"
+      "@FILE reads options, one a line; it skips blank lines and lines that begin with #. An option of the command\n"
+      "line replaces that of the file, wherever @FILE stands.\n"
       "Numbers: 16M is 16,000,000, 16Mi is 16,777,216. Times: 5s, 200ms, 50us, 2min.\n"
       "\n"
       "harness ab: --a=ARGS --b=ARGS [--c=ARGS ...] [--replicates=10] [--json], and options for all.\n"
-      "--replicates=auto: as many as it takes for the interval to be within 1 %, at most 100.\n"
+      "--replicates=auto runs as many as it takes for the interval to be within 1 %, at most 100.\n"
       "harness compare: [--json] [--seed=N]. harness limits: [--footprint=1Gi] [--threads=N] [--pin=PLACEMENT] "
       "[--mem=NODES]\n"
       "[--hugepages=KIND] [--json].\n"
       "\n"
-      "Exit status: 0 measured; 1 a run failed, is invalid, noisy or degraded with --strict, or could not be written;\n"
-      "2 wrong input; 130 interrupted.\n";
+      "Exit status: 0 measured; 1 a run failed or is invalid, is noisy or degraded with --strict, or could not be\n"
+      "written; 2 wrong input; 130 interrupted.\n";
   return text;
 }
 
