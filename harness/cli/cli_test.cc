@@ -36,12 +36,12 @@ TEST_CASE("a plain command is one run with defaults", "[cli]") {
   CHECK_FALSE(command.json);
 }
 
-TEST_CASE("a value may stand behind a blank", "[cli]") {
+TEST_CASE("a value may follow its option after a blank", "[cli]") {
   CHECK(runs({"--threads", "3", "--json"}).runs[0].config.threads == 3);
   CHECK(runs({"--threads", "3", "--json"}).json);
 }
 
-TEST_CASE("axes make a product whose last one changes fastest", "[cli]") {
+TEST_CASE("axes make a product, in which the last axis changes fastest", "[cli]") {
   const RunCommand command = runs({"--sync={none,rtm:0,rtm:20}", "--threads=1..2", "--workload=lookup"});
   REQUIRE(command.runs.size() == 6);
   CHECK(command.runs[0].config.sync.str() == "none");
@@ -79,7 +79,7 @@ TEST_CASE("every option of a run is an axis", "[cli]") {
   }
 }
 
-TEST_CASE("memory is placed where there are nodes to choose from, on this machine", "[cli]") {
+TEST_CASE("memory is placed only on this machine, and only if it has several nodes", "[cli]") {
   const Plan elsewhere = runs({"--mem=interleave"}).runs[0];
   CHECK(elsewhere.not_placed == "the topology describes another machine");
   CHECK(elsewhere.pages.kind == PagePlacement::Kind::kFirstTouch);
@@ -94,10 +94,10 @@ TEST_CASE("memory is placed where there are nodes to choose from, on this machin
                     Catch::Contains("this process may use node 0 only"));
 }
 
-TEST_CASE("what the kernel refuses of --mem degrades the run, and --strict refuses that", "[cli]") {
+TEST_CASE("a placement that the kernel refuses degrades the run, and --strict refuses the run", "[cli]") {
   Topology lies = Topology::synthetic("pack:2 [numa] core:1 pu:1");
   lies.this_system = true;
-  lies.nodes[1].os = kMostNodes - 1;  // which this machine does not have
+  lies.nodes[1].os = kMostNodes - 1;  // this machine has no such node
   const Surroundings surroundings{.registry = kRegistry, .memory_available = u64{8} << 30, .topology = lies};
   const auto run = std::get<RunCommand>(parse_command_line({"--mem=bind:1023"}, surroundings)).runs[0];
   CHECK(contains(run.mem_degraded, "--mem: the kernel does not let this process place memory"));
@@ -111,7 +111,7 @@ TEST_CASE("what the kernel refuses of --mem degrades the run, and --strict refus
   CHECK_THROWS_WITH(parse_command_line({"--mem=bind:0-1"}, surroundings), Catch::Contains("node 1 has no memory"));
 }
 
-TEST_CASE("runs are planned for another machine, with its processors, nodes and memory", "[cli]") {
+TEST_CASE("--topology plans runs for the processors, nodes and memory of another machine", "[cli]") {
   const RunCommand command = runs({"--topology=pack:4 numa:2 core:3 pu:1", "--pin=socket:3", "--threads-per=cluster",
                                    "--mem=interleave", "--threads=3"});
   CHECK(command.machine == "pack:4 numa:2 core:3 pu:1");
@@ -123,7 +123,7 @@ TEST_CASE("runs are planned for another machine, with its processors, nodes and 
   CHECK(runs({"--seed=1"}).machine.empty());
 }
 
-TEST_CASE("threads of a cluster or a socket are multiplied by those that --pin names", "[cli]") {
+TEST_CASE("threads for each cluster or socket are multiplied by how many --pin names", "[cli]") {
   const RunCommand command =
       runs({"--pin={cluster:0,socket:0,compact}", "--threads={1,2}", "--threads-per=cluster", "--smt=pack"});
   std::vector<u32> threads;
@@ -144,7 +144,7 @@ TEST_CASE("repetitions are replicates of their point", "[cli]") {
   CHECK(point_of(command.runs[0]) != point_of(command.runs[3]));
 }
 
-TEST_CASE("a point names itself again", "[cli]") {
+TEST_CASE("a point's command line makes the same point", "[cli]") {
   const Plan plan =
       runs({"--sync=rtm:20,wait=0", "--ops=12345", "--keys=dense", "--warmup=1500us", "--pin=list:0-1,3"}).runs[0];
   const Plan again = runs(split_like_shell(point_of(plan))).runs[0];
@@ -152,12 +152,12 @@ TEST_CASE("a point names itself again", "[cli]") {
   CHECK(again.config.warmup_ns == 1'500'000);
 }
 
-TEST_CASE("an index that begins larger than memory is a mistake", "[cli]") {
+TEST_CASE("an index whose empty size exceeds memory is refused", "[cli]") {
   CHECK(runs({"--index=vip:128"}).runs.size() == 1);
   CHECK(error_of({"--index=vip:129"}) == "--index: vip:129 takes at least 9 GB; 8.6 GB of memory are available");
 }
 
-TEST_CASE("calls are timed all, by a sample, or not at all", "[cli]") {
+TEST_CASE("--latency times all calls, a sample, or none", "[cli]") {
   const auto every = [](const char* option) { return runs({option}).runs[0].config.latency_every; };
   CHECK(every("--threads=1") == 0);
   CHECK(every("--latency=off") == 0);
@@ -179,13 +179,13 @@ TEST_CASE("calls are timed all, by a sample, or not at all", "[cli]") {
   CHECK(contains(error_of({"--latency=sample:"}), "a number from 0 to 1"));
 }
 
-TEST_CASE("events to count: a comma joins families in one point, braces make points", "[cli][pmu]") {
+TEST_CASE("a comma joins families of events in one point, and braces make points", "[cli][pmu]") {
   CHECK(runs({"--pmu=tsx,cache"}).runs.size() == 1);
   const RunCommand command = runs({"--pmu={core,tsx,off}"});
   REQUIRE(command.runs.size() == 3);
   CHECK(command.runs[0].config.pmu == "core");
   CHECK(command.runs[1].config.pmu == "tsx");
-  // Points of before there were events keep their names.
+  // Points without --pmu keep the names that they had before that option existed.
   CHECK(point_of(command.runs[0]) == point_of(runs({"--threads=1"}).runs[0]));
   CHECK_FALSE(contains(point_of(command.runs[0]), "--pmu"));
   for (const char* pmu : {"tsx,cache", "off", "CYCLES:u"}) {
@@ -193,11 +193,11 @@ TEST_CASE("events to count: a comma joins families in one point, braces make poi
     CHECK(contains(point_of(plan), "--pmu=" + std::string(pmu) + " "));
     CHECK(point_of(runs(split_like_shell(point_of(plan))).runs[0]) == point_of(plan));
   }
-  CHECK(error_of({"--pmu=tsx,cach"}).ends_with("did you mean 'cache'?"));  // and not that a list would be right
+  CHECK(error_of({"--pmu=tsx,cach"}).ends_with("did you mean 'cache'?"));  // the message does not suggest a list
   CHECK(contains(error_of({"--pmu={core,cach}"}), "did you mean 'cache'?"));
 }
 
-TEST_CASE("operations come at a rate, and then all calls are timed unless the line says otherwise", "[cli]") {
+TEST_CASE("with --rate all calls are timed unless --latency says otherwise", "[cli]") {
   const RunCommand command = runs({"--rate={1k..4k*2,poisson:1M,sine:2M,amplitude=0.1}"});
   REQUIRE(command.runs.size() == 5);
   CHECK(command.runs[2].config.rate->str() == "fixed:4000");
@@ -224,7 +224,7 @@ TEST_CASE("operations come at a rate, and then all calls are timed unless the li
   CHECK(runs({"--rate=1M", "--batch={1,16}"}).runs[1].skip.starts_with("--batch: with --rate"));
 }
 
-TEST_CASE("the instructions of kernels are an axis, for an index that has them", "[cli]") {
+TEST_CASE("the instruction set of kernels is an axis, for an index that has kernels", "[cli]") {
   const RunCommand command = runs({"--isa={avx,sse}", "--index={vip,vip:32}", "--keys=u32"});
   REQUIRE(command.runs.size() == 4);
   CHECK(command.runs[0].config.index.str() == "vip:isa=avx");
@@ -262,7 +262,7 @@ TEST_CASE("a point of a list whose index has options that contradict one another
   CHECK(both.runs[0].skip == "--index: index vip: 99 is not of isa=sse");
   CHECK(error_of({"--index=vip:99,isa=sse"}) == "--index: index vip: 99 is not of isa=sse");
   CHECK(error_of({"--index=vip:99,isa=sse", "--threads=1..2"}) ==
-        "--index: index vip: 99 is not of isa=sse");  // none is left
+        "--index: index vip: 99 is not of isa=sse");  // no run is left
   CHECK(contains(error_of({"--index=vip:{99,60},isa={sse,mmx}"}), "isa=mmx is none of"));
   CHECK(contains(error_of({"--index=vip:{99,099},isa=sse"}), "is the same as vip:99,isa=sse"));
 }
@@ -274,7 +274,7 @@ TEST_CASE("each run of a list with several mallocs has the words that ask for it
   CHECK(list.mallocs == std::vector{Alloc::kJemalloc, Alloc::kMalloc});
   REQUIRE(list.runs.size() == 96);
   for (const Plan& run : list.runs) {
-    if (!run.skip.empty()) continue;  // what is not run asks for nothing
+    if (!run.skip.empty()) continue;  // a skipped run has no words
     const RunCommand alone = runs(run.words);
     REQUIRE(alone.runs.size() == 1);
     CHECK(point_of(alone.runs[0]) == point_of(run));
@@ -283,7 +283,7 @@ TEST_CASE("each run of a list with several mallocs has the words that ask for it
     CHECK(alone.runs[0].config.order == 1u);
     CHECK(alone.runs[0].config.fit);
   }
-  // They have as many records as the list has, whatever memory there is by then.
+  // The words fix the number of records, which otherwise depends on the free memory at the time.
   CHECK(std::ranges::count(list.runs[0].words, fmt::format("--records={}", list.runs[0].config.records)) == 1);
   CHECK(std::ranges::count(runs({"--alloc={malloc,tbb}", "--strict"}).runs[0].words, "--strict") == 1);
   const RunCommand one = runs({"--alloc={jemalloc,arena}"});
@@ -292,7 +292,7 @@ TEST_CASE("each run of a list with several mallocs has the words that ask for it
   CHECK(runs({"--alloc={arena,arena+touch}"}).mallocs.empty());
 }
 
-TEST_CASE("an index with the option by which another is meant is that one", "[cli]") {
+TEST_CASE("an option that selects another index makes it that index", "[cli]") {
   const RunCommand command = runs({"--index={vip:isa=sse,vip:grain=3}", "--sync={spin,own}"});
   REQUIRE(command.runs.size() == 4);
   CHECK(command.runs[0].config.index.str() == "vip:isa=sse");
@@ -311,7 +311,7 @@ TEST_CASE("an index with the option by which another is meant is that one", "[cl
   CHECK(contains(list_text(kRegistry, "indexes"), "grain=...           means tbb, with its options\n"));
 }
 
-TEST_CASE("combinations without sense are skipped in a sweep and refused alone", "[cli]") {
+TEST_CASE("a meaningless combination is skipped in a sweep and refused alone", "[cli]") {
   const RunCommand sweep = runs({"--sync={none,olc}", "--threads=1..2", "--workload=insert"});
   REQUIRE(sweep.runs.size() == 4);
   CHECK(sweep.runs[0].skip.empty());

@@ -21,7 +21,7 @@ Registry one_pair() {
   return registry;
 }
 
-/// On a machine of two sockets of two clusters of two cores.
+/// Parses a line for a machine with two sockets of two clusters of two cores.
 Command parse_on_eight(const std::vector<std::string>& args) {
   static const Registry kOnePair = one_pair();
   static const Topology kTopology = Topology::synthetic("pack:2 numa:2 l3:1 core:2 pu:1");
@@ -39,7 +39,7 @@ std::string skip_of(std::vector<std::string> args) {
   return runs_on_eight(args).runs.at(0).skip;
 }
 
-TEST_CASE("with --fit what a machine is too small for is skipped", "[cli]") {
+TEST_CASE("--fit skips runs for which the machine is too small", "[cli]") {
   CHECK(skip_of({"--threads=8"}).empty());
   CHECK(skip_of({"--threads=9"}) == "9 threads would share 8 processors");
   CHECK(skip_of({"--threads=2", "--pin=list:3"}) == "2 threads would share one processor");
@@ -55,7 +55,7 @@ TEST_CASE("with --fit what a machine is too small for is skipped", "[cli]") {
   CHECK_THAT(skip_of({"--records=1T"}), Catch::Contains("take at least 16000 GB"));
 }
 
-TEST_CASE("without --fit threads may share processors, and with it what fits is run", "[cli]") {
+TEST_CASE("threads may share processors without --fit, and --fit keeps the runs that fit", "[cli]") {
   CHECK(runs_on_eight({"--threads=9"}).runs[0].skip.empty());
   const RunCommand command = runs_on_eight({"--fit", "--pin=socket:0", "--threads={1,4,7}"});
   REQUIRE(command.runs.size() == 3);
@@ -63,7 +63,7 @@ TEST_CASE("without --fit threads may share processors, and with it what fits is 
   CHECK(command.runs[2].skip == "7 threads would share 4 processors");
 }
 
-TEST_CASE("what makes no sense is wrong with --fit, too, also where there is no room", "[cli]") {
+TEST_CASE("--fit refuses wrong options also if the machine is too small", "[cli]") {
   CHECK(refusal_on_eight({"--fit", "--workload=insert", "--dist=zipf:1", "--threads=9"}) != "");
   CHECK(refusal_on_eight({"--fit", "--pin=socket:9", "--sync=nosuch"}) != "");
   CHECK_THAT(refusal_on_eight({"ab", "--fit", "--a=--seed=1", "--b=--seed=2"}),
@@ -86,7 +86,7 @@ TEST_CASE("interleave:pin means the nodes of the processors that --pin names", "
   CHECK_THAT(refusal_on_eight({"--mem=interleave:0"}), Catch::Contains("interleave:pin"));
 }
 
-TEST_CASE("Accessed bits are cleared so often, or not at all, and a point says so", "[cli]") {
+TEST_CASE("--clear-accessed takes an interval or off, and is part of the point", "[cli]") {
   CHECK(runs_on_eight({"--clear-accessed=off"}).runs[0].config.clear_accessed_ns == 0);
   CHECK(point_of(runs_on_eight({"--clear-accessed=off"}).runs[0]) == point_of(runs_on_eight({"--seed=1"}).runs[0]));
   const Plan plan = runs_on_eight({"--clear-accessed={off,100ms}"}).runs[1];

@@ -1,4 +1,4 @@
-// The commands besides a run, and where its results go.
+// The commands other than a run, and where results go.
 #include <unistd.h>
 
 #include <filesystem>
@@ -22,7 +22,7 @@ using testing::kRegistry;
 using testing::parse;
 using testing::runs;
 
-TEST_CASE("a folder for results is made in one that exists", "[cli]") {
+TEST_CASE("--out makes a folder in an existing one", "[cli]") {
   const std::filesystem::path parent = "/tmp/latchlab_cli_test_" + std::to_string(getpid());
   const std::string inside = parent / "results" / "";
   CHECK(error_of({"--out=" + inside}) ==
@@ -30,7 +30,7 @@ TEST_CASE("a folder for results is made in one that exists", "[cli]") {
   CHECK_FALSE(std::filesystem::exists(parent));
   std::filesystem::create_directory(parent);
   CHECK(runs({"--out=" + inside}).out == inside);
-  CHECK(runs({"--out=" + inside}).out == inside);  // it is there now
+  CHECK(runs({"--out=" + inside}).out == inside);  // the folder exists now
   CHECK(std::filesystem::is_directory(inside));
   std::filesystem::remove_all(parent);
 }
@@ -49,7 +49,7 @@ TEST_CASE("ab hands common options to its variants", "[cli]") {
   CHECK(command.variants[1].args == std::vector<std::string>{"--records=1M", "--seed=3", "--sync=olc", "--ops=5"});
 }
 
-TEST_CASE("ab runs ten replicates, so many, or as many as it takes", "[cli]") {
+TEST_CASE("ab runs ten replicates by default, N, or as many as it takes", "[cli]") {
   const auto replicates = [](std::vector<std::string> more) {
     more.insert(more.begin(), {"ab", "--a=--sync=none", "--b=--sync=olc"});
     return std::get<AbCommand>(parse(more)).replicates;
@@ -59,7 +59,7 @@ TEST_CASE("ab runs ten replicates, so many, or as many as it takes", "[cli]") {
   CHECK_FALSE(replicates({"--replicates=auto"}));
 }
 
-TEST_CASE("compare takes files and folders, limits what a place is made of", "[cli]") {
+TEST_CASE("compare takes files and folders, and limits takes options of placement", "[cli]") {
   const auto compared = std::get<CompareCommand>(parse({"compare", "x", "--json", "y", "--seed=4", "z"}));
   CHECK(compared.paths == std::vector<std::string>{"x", "y", "z"});
   CHECK(compared.json);
@@ -83,7 +83,7 @@ TEST_CASE("compare takes files and folders, limits what a place is made of", "[c
   CHECK(contains(error_of({"limits", "--mem=bind:999"}), "--mem=bind:999: there is no node 999"));
 }
 
-TEST_CASE("only a part of a comparison has a block", "[cli]") {
+TEST_CASE("only a replicate of a comparison has a block", "[cli]") {
   CHECK_FALSE(runs({"--index=art"}).runs[0].config.block);
   const Plan part = runs({"--block=0", "--order=1", "--replicate=2"}).runs[0];
   CHECK(part.config.block == 0);
@@ -130,19 +130,19 @@ TEST_CASE("help and list know every word", "[cli]") {
   CHECK_THROWS_AS((void)list_text(kRegistry, "indices"), InputError);
 }
 
-/// The threads of all runs.
+/// Returns the number of threads of each run.
 std::vector<u32> threads_of(const std::vector<std::string>& args) {
   std::vector<u32> threads;
   for (const Plan& run : runs(args).runs) threads.push_back(run.config.threads);
   return threads;
 }
 
-TEST_CASE("an option that comes again behind others replaces what it was before", "[cli]") {
+TEST_CASE("an option given again after others replaces its earlier values", "[cli]") {
   CHECK(threads_of({"--threads=1", "--threads=2", "--sync=olc"}) ==
-        std::vector<u32>{1, 2});  // as a shell makes it of a list
+        std::vector<u32>{1, 2});  // as a shell expands a list
   CHECK(threads_of({"--threads=1", "--threads=2", "--sync=olc", "--threads=4", "--threads=8"}) ==
         std::vector<u32>{4, 8});
-  // It stands where it was given last, so it changes fastest.
+  // The option's place is that of its last values, so it changes fastest.
   const RunCommand command = runs({"--threads=1..2", "--sync={none,olc}", "--threads={3,4}"});
   REQUIRE(command.runs.size() == 4);
   CHECK(command.runs[1].config.sync.str() == "none");
@@ -156,7 +156,7 @@ TEST_CASE("an option that comes again behind others replaces what it was before"
   CHECK(ab.variants[0].args == std::vector<std::string>{"--records=2k", "--sync=none"});
 }
 
-TEST_CASE("options are read from a file, and those of the command line replace them", "[cli]") {
+TEST_CASE("@FILE reads options from a file, and those of the command line replace them", "[cli]") {
   const TemporaryFile file("# the defaults of a script\n\n--threads={1,2}\n  --sync=olc\t\r\n--json\n--time=1s\n");
   const std::string at = "@" + file.path();
   CHECK(threads_of({at}) == std::vector<u32>{1, 2});
@@ -166,14 +166,14 @@ TEST_CASE("options are read from a file, and those of the command line replace t
     CHECK(threads_of(args) == std::vector<u32>{4});
     CHECK(runs(args).runs[0].config.sync.str() == "olc");
   }
-  CHECK(runs({"--ops=5", at}).runs[0].config.time_ns == 0);  // the other end of a run
-  // What a file stands between is no list, whatever is in the file.
+  CHECK(runs({"--ops=5", at}).runs[0].config.time_ns == 0);  // --ops replaces the file's --time
+  // Options on both sides of a file make no list, whatever is in the file.
   CHECK(threads_of({"--threads=4", at, "--threads=8"}) == std::vector<u32>{8});
-  // Lines side by side are a list, as words are; a later file replaces an earlier one.
+  // Neighbouring lines are a list, as neighbouring words are; a later file replaces an earlier one.
   const TemporaryFile other("--threads=4\n# and\n--threads=8\n--dist=zipf:1\n--threads=16\n--threads=32\n");
   CHECK(threads_of({at, "@" + other.path()}) == std::vector<u32>{16, 32});
   CHECK(threads_of({"@" + other.path(), at}) == std::vector<u32>{1, 2});
-  // A # elsewhere is part of the value.
+  // A # within a line is part of the value.
   const TemporaryFile keys("a\nb\n");
   const std::string link = keys.path() + "#1";
   std::filesystem::create_symlink(keys.path(), link);
@@ -182,7 +182,7 @@ TEST_CASE("options are read from a file, and those of the command line replace t
   std::filesystem::remove(link);
 }
 
-TEST_CASE("files of options serve ab and limits, and a variant's replace common options", "[cli]") {
+TEST_CASE("ab and limits take files of options, and options in a variant's file replace common ones", "[cli]") {
   const TemporaryFile file("--threads=2\n");
   const std::string at = "@" + file.path();
   CHECK(std::get<LimitsCommand>(parse({"limits", at})).plan.config.threads == 2);
@@ -192,7 +192,7 @@ TEST_CASE("files of options serve ab and limits, and a variant's replace common 
   CHECK(std::get<AbCommand>(parse({"ab", at, "--a=--sync=none", "--b=--sync=olc"})).common == "--threads=2");
 }
 
-TEST_CASE("a line that is no option is one line that says where and what would be right", "[cli]") {
+TEST_CASE("a wrong line of a file is reported in one line that says where, and what would be right", "[cli]") {
   CHECK(error_of({"@/no/such"}) == "options file '/no/such': No such file or directory");
   CHECK(error_of({"@"}) == "'@' names no file of options; write @FILE");
   CHECK(error_of({"--sync=olc", "@/tmp"}) == "options file '/tmp': is a directory, not a file");
@@ -212,14 +212,14 @@ TEST_CASE("a line that is no option is one line that says where and what would b
   CHECK(said("@other") == "a file of options names no other; name both on the command line");
 }
 
-TEST_CASE("what may be off says so", "[cli]") {
+TEST_CASE("the range of a value that may be off names off", "[cli]") {
   CHECK(error_of({"--rows=0"}) == "--rows: 0 is too small; it can be from 1000 to 1048576Ti, or off");
   CHECK(contains(error_of({"--clear-accessed=0"}), "--clear-accessed: 0 is too small; it can be from 1ms to "));
   CHECK(error_of({"--clear-accessed=0"}).ends_with(", or off"));
   CHECK(runs({"--rows=off", "--clear-accessed=off"}).runs[0].config.rows == 0);
 }
 
-TEST_CASE("the footprint of limits has a range that reads", "[cli]") {
+TEST_CASE("the range of --footprint is in readable units", "[cli]") {
   CHECK(error_of({"limits", "--footprint=0"}) == "--footprint: 0 is too small; it can be from 1Mi to 8Gi");
 }
 

@@ -1,4 +1,4 @@
-// What the command line says of keys, operations and their popularity.
+// Options of keys, operations and popularity.
 #include <unistd.h>
 
 #include <cstdio>
@@ -16,14 +16,14 @@ using testing::contains;
 using testing::error_of;
 using testing::runs;
 
-TEST_CASE("more records than memory holds at their smallest are a mistake", "[cli]") {
+TEST_CASE("more records than memory holds at their smallest size are refused", "[cli]") {
   CHECK(runs({"--records=536870912"}).runs.size() == 1);
   CHECK(contains(error_of({"--records=536870913"}), "take at least 9 GB; 8.6 GB of memory are available"));
-  CHECK(runs({"--keys=dense", "--records=1073741824"}).runs.size() == 1);  // its path spells the key
+  CHECK(runs({"--keys=dense", "--records=1073741824"}).runs.size() == 1);  // the path spells the key
   CHECK(contains(error_of({"--keys=dense", "--records=1073741825"}), "available"));
 }
 
-TEST_CASE("a value is of so many bytes, and what is more than the index keeps has places apart from it", "[cli]") {
+TEST_CASE("values larger than the index keeps have payloads of --value-size bytes", "[cli]") {
   const auto plan_of = [](const std::vector<std::string>& args) { return runs(args).runs.at(0); };
   const Plan plain = plan_of({"--records=1000"});
   CHECK(plain.config.value_size == 8);
@@ -41,7 +41,7 @@ TEST_CASE("a value is of so many bytes, and what is more than the index keeps ha
   CHECK(error_of({"--value-size=12"}) == "--value-size: 12 is not a multiple of 8; write 16");
 }
 
-TEST_CASE("there are as many places for payloads as records, and twice as many where more are inserted", "[cli]") {
+TEST_CASE("there are as many places for payloads as records, and twice as many if the workload inserts more", "[cli]") {
   const auto places = [](const std::string& workload) {
     return runs({"--value-size=64", "--records=1000", "--workload=" + workload, "--sync=spin"}).runs.at(0).payloads;
   };
@@ -50,15 +50,14 @@ TEST_CASE("there are as many places for payloads as records, and twice as many w
   CHECK(places("insert") == 1000);
 }
 
-TEST_CASE("values of 32 bits lead to no payloads", "[cli]") {
+TEST_CASE("payloads are refused for an index with values of 32 bits", "[cli]") {
   CHECK(error_of({"--index=vip:16", "--keys=u16", "--value-size=16"}) ==
         "--value-size: vip:16 keeps values of 32 bits, too few to lead to payloads");
   CHECK(error_of({"--index=vip:16", "--keys=u16", "--value-size=8"}).empty());
 }
 
-TEST_CASE(
-    "payloads that memory does not hold are refused or skipped with --fit, and by default there are fewer records",
-    "[cli]") {
+TEST_CASE("payloads larger than memory are refused, or skipped with --fit, and by default there are fewer records",
+          "[cli]") {
   const std::string error = error_of({"--value-size=64Ki", "--records=1M"});
   CHECK(error ==
         "--value-size: 1000000 payloads of 65536 bytes and their keys take at least 66 GB; 8.6 GB of memory are "
@@ -68,10 +67,10 @@ TEST_CASE(
   const u64 usual = runs({"--value-size=8"}).runs.at(0).config.records;
   const Plan large = runs({"--value-size=4Ki"}).runs.at(0);
   CHECK(large.config.records < usual / 16);
-  CHECK(large.payload_bytes() < u64{8} << 28);  // a quarter
+  CHECK(large.payload_bytes() < u64{8} << 28);  // a quarter of the memory
 }
 
-TEST_CASE("an index of narrow keys takes keys that are", "[cli]") {
+TEST_CASE("an index of narrow keys takes only keys that are narrow enough", "[cli]") {
   CHECK(runs({"--index=vip:32", "--keys=u32"}).runs[0].widths.key == 32);
   CHECK(runs({"--index=vip:64"}).runs[0].widths.key == 64);
   CHECK(runs({"--keys=u32"}).runs[0].widths.key == 64);
@@ -82,9 +81,8 @@ TEST_CASE("an index of narrow keys takes keys that are", "[cli]") {
   CHECK(runs({"--index=vip:16", "--keys=u16"}).runs[0].config.records == 1 << 15);
 }
 
-TEST_CASE(
-    "records that a table has no room for are refused, but not those of an insert run, which ends when it is full",
-    "[cli]") {
+TEST_CASE("more records than a table has room for are refused, except in an insert run, which ends when it is full",
+          "[cli]") {
   CHECK(error_of({"--index=vip:32", "--keys=u32", "--records=1000001"}) ==
         "--records: vip:32 has 1000000 slots, too few for 1000001 records");
   CHECK(runs({"--index=vip:32", "--keys=u32", "--records=1000000"}).runs[0].most_keys == 1'000'000);
@@ -93,7 +91,7 @@ TEST_CASE(
   CHECK(runs({"--index=vip"}).runs[0].most_keys == ~u64{0});
 }
 
-TEST_CASE("lookups are batched where the index and the workload have batches", "[cli]") {
+TEST_CASE("--batch works if the index and the workload have batches", "[cli]") {
   const auto batch_of = [](const char* option) { return runs({option}).runs[0].config.batch; };
   CHECK(batch_of("--threads=1") == Batching{.keys = 1, .order = BatchOrder::kSideBySide});
   CHECK(batch_of("--batch=16") == Batching{.keys = 16, .order = BatchOrder::kSideBySide});
@@ -139,7 +137,7 @@ TEST_CASE("insert ends with its records and has no warmup", "[cli]") {
   CHECK(both.runs[1].skip.empty());
 }
 
-TEST_CASE("a distribution is refused where no key is drawn, and is not part of the point", "[cli]") {
+TEST_CASE("--dist is refused if no key is drawn, and is then not part of the point", "[cli]") {
   for (const char* workload : {"insert", "mix:insert=100", "mix:insert=50,erase=50"}) {
     const std::string option = std::string("--workload=") + workload;
     INFO(option);
@@ -156,7 +154,7 @@ TEST_CASE("a distribution is refused where no key is drawn, and is not part of t
   }
 }
 
-TEST_CASE("a workload file says the keys, the records, their popularity and the end", "[cli]") {
+TEST_CASE("a workload file defines the keys, the records, their popularity and the end", "[cli]") {
   const Plan plan = runs({"--workload=wiscer:steady-state"}).runs[0];
   const Config& config = plan.config;
   CHECK(config.keys.str() == "affine");
@@ -166,7 +164,7 @@ TEST_CASE("a workload file says the keys, the records, their popularity and the 
   CHECK(config.warmup_ns == 0);
   CHECK_FALSE(plan.no_distribution.empty());
   CHECK(runs({"--workload=wiscer:steady-state", "--time=2s"}).runs[0].config.ops == 0);
-  // What the file says is not part of the command that names the point again.
+  // The point's command line leaves out what the file defines.
   const std::string point = point_of(plan);
   CHECK(contains(point, "--workload=wiscer:steady-state"));
   for (const char* option : {"--keys", "--records", "--dist", "--negative"}) CHECK_FALSE(contains(point, option));
@@ -184,7 +182,7 @@ TEST_CASE("a workload file says the keys, the records, their popularity and the 
   CHECK(runs({"--workload={wiscer:high-churn,wiscer:read-mostly,lookup}"}).runs.size() == 3);
 }
 
-TEST_CASE("a file of Wiscer says which index runs, unless --index does", "[cli]") {
+TEST_CASE("a Wiscer file names the index that runs, unless --index does", "[cli]") {
   const auto index_of = [](const std::vector<std::string>& args) { return runs(args).runs[0].config.index.str(); };
   CHECK(index_of({"--workload=wiscer:steady-state"}) == "chained");
   CHECK(index_of({"--workload=wiscer:test"}) == "vip");
@@ -209,8 +207,7 @@ TEST_CASE("a file of Wiscer says which index runs, unless --index does", "[cli]"
         "--index=NAME");
 }
 
-TEST_CASE("a file of Wiscer without a storage engine has its requests written, and nothing that is for a run",
-          "[cli]") {
+TEST_CASE("a Wiscer file without a storage engine writes its requests, and options of a run are refused", "[cli]") {
   const TemporaryFile file("initialSize=10\noperationCount=99\nstorageEngine=none\noutputFile=here.trace\n");
   const std::string none = "--workload=wiscer:" + file.path();
   const Plan plan = runs({none, "--ops=7", "--seed=3"}).runs[0];
@@ -239,7 +236,7 @@ TEST_CASE("a file of Wiscer without a storage engine has its requests written, a
                  "--a: " + none + " has storageEngine=none, which runs nothing"));
 }
 
-TEST_CASE("a file of phases says popularity and the end, and a point that it does not fit is skipped", "[cli]") {
+TEST_CASE("a file of phases defines popularity and the end, and a point that does not fit it is skipped", "[cli]") {
   const TemporaryFile file("grow 1000 mix:insert=50,erase=50\nshrink 600 mix:erase=100\n");
   const std::string phases = "--workload=phases:" + file.path();
   const Plan plan = runs({phases, "--sync=olc"}).runs[0];
@@ -271,7 +268,7 @@ TEST_CASE("a file of phases says popularity and the end, and a point that it doe
         "--workload: with 32000 records phase grow leaves 33024 records, and there are keys for 32768");
 }
 
-TEST_CASE("YCSB's workloads have their distribution unless another is given", "[cli]") {
+TEST_CASE("a workload of YCSB has its usual distribution unless --dist is given", "[cli]") {
   const auto dist = [](std::vector<std::string> args) { return runs(args).runs[0].config.distribution.str(); };
   CHECK(dist({"--workload=ycsb-b"}) == "zipf:0.99");
   CHECK(dist({"--workload=ycsb-d"}) == "latest:0.99");
@@ -281,7 +278,7 @@ TEST_CASE("YCSB's workloads have their distribution unless another is given", "[
   CHECK(contains(error_of({"--workload=ycsb-f", "--threads=2"}), "allows one writing thread"));
 }
 
-TEST_CASE("churn is part of a point where there is any, and needs something that can change", "[cli]") {
+TEST_CASE("churn is part of a point if there is any, and needs a popularity that can change", "[cli]") {
   CHECK_FALSE(contains(point_of(runs({"--sync=none"}).runs[0]), "--churn"));
   CHECK(contains(point_of(runs({"--churn=flash:1M"}).runs[0]), "--churn=flash:1M"));
   CHECK(runs({"--churn={none,drift:1k,drift:2k}", "--dist=zipf:1"}).runs.size() == 3);
@@ -290,13 +287,13 @@ TEST_CASE("churn is part of a point where there is any, and needs something that
   CHECK(contains(error_of({"--churn=flash:1k", "--workload=insert"}), "--churn: it does not reach --workload=insert"));
 }
 
-TEST_CASE("keys of a file are counted", "[cli]") {
+TEST_CASE("the distinct keys of a file limit the number of records", "[cli]") {
   const std::string path = "/tmp/latchlab_cli_test_" + std::to_string(getpid());
   std::ofstream(path) << "apple\nbat\ncab\nbat\n";
   CHECK(runs({"--keys=file:" + path}).runs[0].config.records == 3);
   CHECK(runs({"--keys=file:" + path, "--records=2"}).runs[0].config.records == 2);
   CHECK(contains(error_of({"--keys=file:" + path, "--records=4"}), "distinct keys for 3 records"));
-  // What a mix inserts must not be there yet.
+  // A mix that inserts needs keys that are not loaded.
   CHECK(runs({"--keys=file:" + path, "--workload=mix:read=50,insert=50"}).runs[0].config.records == 1);
   const std::string all = "--records=3", file = "--keys=file:" + path;
   CHECK(error_of({file, all, "--workload=mix:read=50,insert=50"}) ==
@@ -310,7 +307,7 @@ TEST_CASE("keys of a file are counted", "[cli]") {
   (void)std::remove(path.c_str());
 }
 
-/// A trace in a file.
+/// Writes a trace to a file and returns the option that replays it.
 std::string trace_of(const TemporaryFile& file, const std::vector<std::pair<std::string, OpKind>>& ops) {
   TraceWriter writer;
   for (const auto& [key, kind] : ops) writer.add(0, key, kind, 8);
@@ -318,7 +315,7 @@ std::string trace_of(const TemporaryFile& file, const std::vector<std::pair<std:
   return "--workload=trace:" + file.path();
 }
 
-TEST_CASE("a trace is run whatever of its keys are there when it begins", "[cli][trace]") {
+TEST_CASE("a trace runs with any number of its keys loaded before", "[cli][trace]") {
   const TemporaryFile file("");
   const std::string read_first = trace_of(file, {{"a", OpKind::kRead}, {"b", OpKind::kRead}, {"a", OpKind::kInsert}});
   const Plan all = runs({read_first}).runs[0];
@@ -336,7 +333,7 @@ TEST_CASE("a trace is run whatever of its keys are there when it begins", "[cli]
   CHECK(contains(error_of({"--keys=trade:x"}), "did you mean 'trace'"));
 }
 
-TEST_CASE("operations come at the times of a trace where it has some", "[cli][trace]") {
+TEST_CASE("--rate=trace needs a trace that has times", "[cli][trace]") {
   const auto written = [](const TemporaryFile& file, bool has_times, u64 last) {
     TraceWriter writer;
     for (const u64 time : {u64{0}, last}) writer.add(time, "key", OpKind::kRead, 8);
@@ -364,14 +361,14 @@ TEST_CASE("operations come at the times of a trace where it has some", "[cli][tr
   CHECK(runs({"--workload={lookup,ycsb-b}", "--rate={1M,trace}"}).runs[1].skip.starts_with("--rate: trace needs"));
 }
 
-TEST_CASE("values that mean the same are one point, whatever the other options say", "[cli]") {
+TEST_CASE("values with the same meaning are one point, whatever the other options are", "[cli]") {
   for (const char* twice :
        {"--keys={stride:4Ki,stride:4096}", "--keys={u64,u64}", "--dist={zipf:1,zipf:1.0}",
         "--churn={flash:1k,flash:1000}", "--records={1k,1000}", "--workload={mix:read=100,mix:read=100.0}"}) {
     INFO(twice);
     CHECK(contains(error_of({twice}), "is the same as") != contains(error_of({twice}), "is given twice"));
   }
-  // A file that says the keys does not make all keys one, in whatever order the options come.
+  // A workload file that defines the keys does not make all values of --keys equal, in any order of options.
   for (const std::vector<std::string>& args :
        {std::vector<std::string>{"--workload=wiscer:steady-state", "--keys={u64,dense}"},
         {"--keys={u64,dense}", "--workload=wiscer:steady-state"}}) {
@@ -380,7 +377,7 @@ TEST_CASE("values that mean the same are one point, whatever the other options s
   CHECK(runs({"--workload={wiscer:steady-state,lookup}", "--records={1k,2k}"}).runs.size() == 4);
 }
 
-TEST_CASE("what a distribution cannot be over so many records, or with such changes, is said before anything runs",
+TEST_CASE("a distribution that does not fit the number of records or the churn is refused before anything runs",
           "[cli]") {
   CHECK(contains(error_of({"--dist=hotspot:0.001", "--records=100"}),
                  "--dist: distribution hotspot: the share 0.001 of 100 records is less than one"));
@@ -395,7 +392,7 @@ TEST_CASE("what a distribution cannot be over so many records, or with such chan
   CHECK(runs({"--churn=flash:1k,records=99", "--records=99"}).runs.size() == 1);
 }
 
-TEST_CASE("keys that memory does not do for are refused by their own option", "[cli]") {
+TEST_CASE("keys that need more memory than there is are refused with the name of their option", "[cli]") {
   CHECK(contains(error_of({"--keys=url:2Gi"}), "--keys: keys url: 2147483648 of them take at least 214.7 GB"));
   const TemporaryFile file("initialSize=900000000000\noperationCount=1\n");
   CHECK(contains(error_of({"--workload=wiscer:" + file.path()}), "--workload: 900000000000 keys take at least"));
