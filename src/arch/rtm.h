@@ -16,6 +16,11 @@
 #include "src/arch/rtm_status.h"
 #include "src/base/types.h"
 
+#if !defined(__RTM__) || !defined(__TSXLDTRK__) || !defined(__GCC_HAVE_SYNC_COMPARE_AND_SWAP_16) || \
+    !defined(__SSE4_2__) || !defined(__POPCNT__)
+#error "compile with -mrtm -mtsxldtrk -mcx16 -msse4.2 -mpopcnt, which CMake's target latchlab::latchlab carries"
+#endif
+
 namespace latchlab {
 
 namespace rtm_detail {
