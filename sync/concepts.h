@@ -159,6 +159,7 @@ concept SaysWhetherPut = std::same_as<A, Attempt<bool>> || std::same_as<A, Attem
 /// callers see it, in Synchronized. It may name two tasks (Maintains):
 ///   Growth   follows the insert of a key that asks_to_grow. Where put_in says kNoRoom, a Growth::for_room() comes
 ///            before it is tried again, until there is room or a step says kFull.
+///            An index without Growth whose put_in says kNoRoom is full: the put throws IndexFull.
 ///   Watch    follows lookups. Each thread keeps one. It counts the thread's operations, and says how many lookups it
 ///            follows.
 template <class Index, class Tx>

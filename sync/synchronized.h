@@ -346,10 +346,14 @@ class Synchronized {
     auto placed = once();
     if constexpr (std::same_as<decltype(placed), PutResult>) {
       for (; placed == PutResult::kNoRoom; placed = once()) {
-        switch (maintain(me, key, Body::Growth::for_room())) {
-          case Maintained::kDone: break;
-          case Maintained::kFull: throw IndexFull();
-          case Maintained::kMemoryOut: throw std::bad_alloc();
+        if constexpr (requires { typename Body::Growth; }) {
+          switch (maintain(me, key, Body::Growth::for_room())) {
+            case Maintained::kDone: break;
+            case Maintained::kFull: throw IndexFull();
+            case Maintained::kMemoryOut: throw std::bad_alloc();
+          }
+        } else {
+          throw IndexFull();
         }
       }
     }

@@ -1,0 +1,91 @@
+// How an index that has no room says so to its callers.
+#include "sync/synchronized.h"
+
+#include <optional>
+#include <string_view>
+
+#include "src/base/error.h"
+#include "src/base/key.h"
+#include "src/base/spec.h"
+#include "src/machine/native.h"
+#include "src/memory/memory_config.h"
+#include "src/testing/catch.h"
+#include "sync/attempt.h"
+#include "sync/none.h"
+#include "sync/olc.h"
+
+namespace latchlab {
+namespace {
+
+/// An index with room for one pair, which does not grow.
+template <class Layout, class KeyType>
+class OnePair {
+ public:
+  using Key = KeyType;
+  static constexpr std::string_view kName = "one-pair";
+  static constexpr bool kOrdered = false;
+
+  static std::size_t extra_bytes(Key) { return 0; }
+
+  template <class Tx>
+  Attempt<Found> find_in(Tx& tx, Key key) const {
+    const auto at = tx.enter(&node_);
+    return tx.confirm(has(at, key) ? Found(at->value.load()) : Found(), at);
+  }
+
+  template <class Tx>
+  Attempt<PutResult> put_in(Tx& tx, Key key, u64 value, Put how) {
+    auto at = tx.enter(&node_);
+    const bool found = has(at, key);
+    if (found ? how == Put::kInsert : how == Put::kUpdate) return tx.confirm(PutResult::kNo, at);
+    if (!found && at->used.load() != 0) return tx.confirm(PutResult::kNoRoom, at);
+    if (!tx.upgrade(at)) return kRestart;
+    at->key.store(key.raw());
+    at->value.store(value);
+    at->used.store(1);
+    return found && how == Put::kUpsert ? PutResult::kNo : PutResult::kYes;
+  }
+
+  template <class Tx>
+  Attempt<bool> erase_in(Tx& tx, Key key) {
+    auto at = tx.enter(&node_);
+    if (!has(at, key)) return tx.confirm(false, at);
+    if (!tx.upgrade(at)) return kRestart;
+    at->used.store(0);
+    return true;
+  }
+
+  template <class Pool>
+  void free_all(Pool&) {}
+
+ private:
+  struct Node {
+    [[no_unique_address]] typename Layout::Latch latch;
+    typename Layout::template Cell<u64> key;
+    typename Layout::template Cell<u64> value;
+    typename Layout::template Cell<u64> used;
+  };
+
+  static bool has(const auto& at, Key key) { return at->used.load() != 0 && at->key.load() == key.raw(); }
+
+  mutable Node node_;
+};
+
+TEMPLATE_TEST_CASE("An index that says kNoRoom and has no Growth is full, and nothing was changed", "", None<Native>,
+                   Olc<Native>) {
+  Synchronized<OnePair, TestType, U64Key> index(Spec::parse("none"), MemoryConfig{});
+  auto me = index.join();
+  CHECK(index.insert(me, 1, 10));
+  CHECK_THROWS_AS(index.insert(me, 2, 20), IndexFull);
+  CHECK_THROWS_AS(index.upsert(me, 2, 20), IndexFull);
+  CHECK_FALSE(index.update(me, 2, 20));
+  CHECK_FALSE(index.insert(me, 1, 11));
+  CHECK_FALSE(index.upsert(me, 1, 12));
+  CHECK(index.find(me, 1) == 12u);
+  CHECK(index.find(me, 2) == std::nullopt);
+  CHECK(index.erase(me, 1));
+  CHECK(index.insert(me, 2, 20));
+}
+
+}  // namespace
+}  // namespace latchlab
