@@ -245,14 +245,17 @@ class Completion {
   void find_workload() {
     plan_.workload =
         named("--workload", [&] { return std::make_shared<Workload>(config_.workload, config_.negative); });
+    if (!defaults_.index) return;
+    const std::vector<std::string> known = surroundings_.registry.indexes();
+    // The harness of somebody's own index has no other to mean.
+    if (known.size() == 1) config_.index = Spec{.name = known.front(), .arg = {}, .options = {}};
     const auto& file = plan_.workload->wiscer();
-    if (!file || !defaults_.index) return;
+    if (!file) return;
     const WiscerEngine engine = file->engine_in_effect();
     if (engine.index.empty()) {
       plan_.requests_to = file->output_in_effect();
       return;
     }
-    const std::vector<std::string> known = surroundings_.registry.indexes();
     if (std::ranges::find(known, engine.index) == known.end()) {
       throw InputError(fmt::format(
           "--workload: {} is for storageEngine={}, which is --index={}; this build has {}: write --index=NAME",

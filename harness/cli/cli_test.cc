@@ -500,5 +500,16 @@ TEST_CASE("memory options that do not reach an index are refused, and not part o
   CHECK(sweep.runs[3].skip.empty());
 }
 
+TEST_CASE("a harness with one index runs it where --index says nothing", "[cli]") {
+  Registry own;
+  own.add(*std::ranges::find(kRegistry.pairs(), "chained", &Pair::index));
+  static const Topology topology = Topology::synthetic("core:1 pu:1");
+  const Surroundings little{.registry = own, .memory_available = u64{8} << 30, .topology = topology};
+  const auto plans = std::get<RunCommand>(parse_command_line({"--threads=1"}, little)).runs;
+  CHECK(plans.at(0).config.index.str() == "chained");
+  CHECK(testing::refusal([&] { (void)parse_command_line({"--index=art"}, little); }) ==
+        "--index: there is no 'art'; this build has chained");
+}
+
 }  // namespace
 }  // namespace latchlab

@@ -14,6 +14,7 @@ namespace {
 
 using testing::contains;
 using testing::error_of;
+using testing::kRegistry;
 using testing::runs;
 
 TEST_CASE("more records than memory holds at their smallest size are refused", "[cli]") {
