@@ -123,7 +123,7 @@ catch_discover_tests(indexes_test TEST_PREFIX "nightly/" TEST_SPEC "[nightly]" E
 file(GLOB_RECURSE scripts CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/src/*_test.py"
   "${PROJECT_SOURCE_DIR}/indexes/*_test.py" "${PROJECT_SOURCE_DIR}/workloads/*_test.py"
   "${PROJECT_SOURCE_DIR}/harness/*_test.py" "${PROJECT_SOURCE_DIR}/experiments/*_test.py"
-  "${PROJECT_SOURCE_DIR}/cmake/*_test.py")
+  "${PROJECT_SOURCE_DIR}/cmake/*_test.py" "${PROJECT_SOURCE_DIR}/docs/*_test.py")
 foreach(script IN LISTS scripts)
   file(RELATIVE_PATH name "${PROJECT_SOURCE_DIR}" "${script}")
   add_test(NAME ${name} COMMAND "${LATCHLAB_PYTHON}" "${script}" WORKING_DIRECTORY "${PROJECT_SOURCE_DIR}")
