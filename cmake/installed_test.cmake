@@ -1,5 +1,5 @@
-# Installs BUILD_DIR into SCRATCH/prefix, looks at the headers there, builds the project CONSUMER against it in
-# SCRATCH/build, and runs that project's own tests.
+# Installs BUILD_DIR into SCRATCH/prefix, looks at the headers there, builds the installed example against it in SCRATCH/build, and
+# runs the example's own tests. Then compiles the example's program by the command that MANUAL gives for g++ without CMake.
 
 function(run)
   execute_process(COMMAND ${ARGN} RESULT_VARIABLE status)
@@ -30,7 +30,32 @@ endforeach()
 file(WRITE "${SCRATCH}/all_headers.cc" "${includes}")
 run("${CXX}" -std=c++20 ${TARGET_FLAGS} "-I${include_root}" -fsyntax-only "${SCRATCH}/all_headers.cc")
 
-run("${CMAKE_COMMAND}" -G Ninja -S "${CONSUMER}" -B "${SCRATCH}/build" -D CMAKE_BUILD_TYPE=Release
+# From a copy, as a user would: what the example needs of its own folder was installed.
+set(example "${SCRATCH}/example")
+file(COPY "${SCRATCH}/prefix/share/latchlab/example" DESTINATION "${SCRATCH}")
+run("${CMAKE_COMMAND}" -G Ninja -S "${example}" -B "${SCRATCH}/build" -D CMAKE_BUILD_TYPE=Release
   -D "CMAKE_PREFIX_PATH=${SCRATCH}/prefix" -D "CMAKE_CXX_COMPILER=${CXX}")
 run("${CMAKE_COMMAND}" --build "${SCRATCH}/build" --parallel 2)
 run(ctest --test-dir "${SCRATCH}/build" --no-tests=error)
+execute_process(COMMAND readelf -d "${SCRATCH}/build/program" OUTPUT_VARIABLE dynamic COMMAND_ERROR_IS_FATAL ANY)
+if(NOT dynamic MATCHES "NOW")
+  message(FATAL_ERROR "latchlab::latchlab does not carry -z now: ${dynamic}")
+endif()
+
+# The manual's command: the lines of its one block that begins with `$ g++`.
+file(READ "${MANUAL}" manual)
+if(NOT manual MATCHES "```console\n[$] g[+][+] ([^`]*)\n```")
+  message(FATAL_ERROR "${MANUAL} has no block that begins with `$ g++`")
+endif()
+string(REPLACE "~/.local" "${SCRATCH}/prefix" by_hand "${CMAKE_MATCH_1}")
+string(REGEX REPLACE "[\\]\n" " " by_hand "${by_hand}")
+separate_arguments(by_hand UNIX_COMMAND "${by_hand}")
+execute_process(COMMAND "${CXX}" ${by_hand} WORKING_DIRECTORY "${example}" COMMAND_ERROR_IS_FATAL ANY)
+run("${example}/program")
+
+# Without the flags, one line names them.
+list(FILTER by_hand EXCLUDE REGEX "^-m")
+execute_process(COMMAND "${CXX}" ${by_hand} WORKING_DIRECTORY "${example}" RESULT_VARIABLE status ERROR_VARIABLE message)
+if(status EQUAL 0 OR NOT message MATCHES "compile with -mrtm -mtsxldtrk -mcx16 -msse4.2 -mpopcnt")
+  message(FATAL_ERROR "g++ without the flags, status ${status}, says: ${message}")
+endif()

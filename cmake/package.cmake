@@ -13,6 +13,8 @@ foreach(folder src sync indexes workloads harness)
   install(DIRECTORY "${PROJECT_SOURCE_DIR}/${folder}" DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/latchlab"
     FILES_MATCHING PATTERN "*.h" PATTERN "*test*" EXCLUDE PATTERN "example" EXCLUDE)
 endforeach()
+# A project of somebody else's: an index, a program, and a harness around the index.
+install(DIRECTORY "${PROJECT_SOURCE_DIR}/indexes/example" DESTINATION "${CMAKE_INSTALL_DATADIR}/latchlab")
 install(FILES "${latchlab_main}" DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/latchlab/harness")
 
 include(CMakePackageConfigHelpers)
