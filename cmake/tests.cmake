@@ -174,3 +174,8 @@ add_test(NAME "installed package"
     -D "TARGET_FLAGS=${latchlab_target_flags}"
     -P "${PROJECT_SOURCE_DIR}/cmake/installed_test.cmake")
 set_tests_properties("installed package" PROPERTIES TIMEOUT 600 COST 1000)
+
+# Comments that Doxygen does not understand fail here, where it is installed.
+if(LATCHLAB_DOXYGEN)
+  add_test(NAME "API reference" COMMAND "${LATCHLAB_DOXYGEN}" Doxyfile WORKING_DIRECTORY "${PROJECT_BINARY_DIR}")
+endif()
