@@ -14,7 +14,6 @@ import unittest
 
 TREE = pathlib.Path(__file__).resolve().parents[1]
 HARNESS = os.environ.get("LATCHLAB_HARNESS", "")
-SKIP_NOTHING = os.environ.get("LATCHLAB_SKIP_NOTHING")
 PAGES = [TREE / "README.md", TREE / "CONTRIBUTING.md", *sorted((TREE / "docs").glob("*.md"))]
 
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -93,8 +92,13 @@ def words_of_matrix(kind):
 class Examples(unittest.TestCase):
     def test_every_example_runs(self):
         environment = os.environ | {"LATCHLAB_HARNESS": str(pathlib.Path(HARNESS).resolve())}
-        ran, left_out = 0, []
+        # A build of a few pairs (LATCHLAB_PAIRS) has fewer indexes and policies than the manual. Nothing is left out of a full one.
+        told = subprocess.run([HARNESS, "list"], capture_output=True, text=True, check=True, timeout=60).stdout
+        words = [*words_of_matrix("index"), *words_of_matrix("policy")]
+        partial = "not in this build" in told or not all(re.search(rf"^  {word}\s", told, re.MULTILINE) for word in words)
+        ran, left_out = 0, 0
         for page in PAGES:
+            lacking = re.compile("this build has|it runs under|not in this build") if partial else re.compile(r"\Z.")
             with tempfile.TemporaryDirectory() as folder:
                 for command in filter(is_run, commands_of(page.read_text())):
                     with self.subTest(page=page.name, command=command):
@@ -103,16 +107,15 @@ class Examples(unittest.TestCase):
                             cwd=folder, env=environment, capture_output=True, text=True, timeout=120,
                         )
                         ran += 1
-                        # A build of a few pairs (LATCHLAB_PAIRS) has fewer indexes and policies than the manual.
-                        if "this build has" in done.stderr or "it runs under" in done.stderr:
-                            left_out.append(command)
+                        if lacking.search(done.stderr):
+                            left_out += 1
+                            # What comes after it on the page may read its results.
+                            lacking = re.compile(f"{lacking.pattern}|cannot be read")
                             continue
                         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         self.assertGreater(ran, 50)
-        if SKIP_NOTHING:
-            self.assertEqual(left_out, [])
-        elif left_out:
-            self.skipTest(f"{len(left_out)} of {ran} examples are of pairs that are not in this build")
+        if left_out:
+            self.skipTest(f"{left_out} of {ran} examples are of pairs that are not in this build")
 
     def test_every_option_is_in_the_manual(self):
         told = subprocess.run([HARNESS, "--help"], capture_output=True, text=True, check=True, timeout=60).stdout
