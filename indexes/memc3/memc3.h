@@ -206,8 +206,8 @@ class MemC3 {
     }
     Item* const item = free_.back();
     free_.pop_back();
-    // A slow reader may still be on its way to the item, for the key that it had before. The version makes that reader
-    // restart, so it does not take the item for the new key's.
+    // No slot leads to the new key yet, but a slow reader may have read a slot of the item's previous key. If that
+    // reader looks for the new key, it must not find it here yet. The odd version makes it restart.
     const Changing changing(version_of(mix64(key)));
     item->value.store(value, kRelease);  // pairs with find, which sees the value if it sees the key
     item->key.store(key, kRelease);      // pairs with Table::find
