@@ -39,7 +39,7 @@ class MemC3 {
   using Raw = u64;
   static constexpr std::string_view kName = "memc3";
   static constexpr bool kOrdered = false;
-  static constexpr std::string_view kOwnMemory = "memc3 has its tables and pairs from operator new";
+  static constexpr std::string_view kOwnMemory = "memc3 allocates its tables and pairs with operator new";
 
   /// The state of a thread: nothing but counters.
   struct ThreadState {
