@@ -183,7 +183,7 @@ void check_variants(bool every_policy) {
 
 TEST_CASE("Conformance: every variant of an index does what a map does", "[no-tsan]") { check_variants(false); }
 
-TEST_CASE("Conformance: every variant of an index does what a map does under every policy", "[.nightly][release]") {
+TEST_CASE("Conformance: every variant of an index does what a map does under every policy", "[.all][release]") {
   check_variants(true);
 }
 

@@ -4,7 +4,7 @@
 // random choices and the paths of this build.
 //
 // The build understands these tags: [release] runs in the release preset only; [no-asan] and [no-tsan] leave out one
-// sanitizer lane; [threads] runs beside no other test; [.nightly] runs by ctest --preset nightly only. Assertions of
+// sanitizer lane; [threads] runs beside no other test; [.all] runs by ./test --all only. Assertions of
 // Catch2 belong to one thread: other threads collect results, and the test's own thread checks them.
 
 #if __has_include(<catch2/catch_all.hpp>)
