@@ -39,8 +39,48 @@ run_apt() {
   fi
 }
 
-# ensure_packages INSTALL PACKAGE...: returns when every package is there. INSTALL is `yes` or `no`; with `no`
-# it prints the line to run and exits 2, as it does when there is neither root nor sudo.
+# take_install ARGS...: reads --yes and --no-install out of ARGS. $install is then ask, yes or no, and the array $arguments has the rest.
+take_install() {
+  local argument
+  install=ask
+  arguments=()
+  for argument; do
+    case $argument in
+      --yes) install=yes ;;
+      --no-install) install=no ;;
+      *) arguments+=("$argument") ;;
+    esac
+  done
+}
+
+# purpose_of PACKAGE...: prints a line for each purpose of these packages, with those that serve it.
+purpose_of() {
+  local package build="" test="" draw="" other=""
+  for package; do
+    case " ${bench_packages//$'\n'/ } | ${test_packages//$'\n'/ } | $experiment_packages " in
+      *" $package "*\|*\|*) build+=" $package" ;;
+      *\|*" $package "*\|*) test+=" $package" ;;
+      *\|*\|*" $package "*) draw+=" $package" ;;
+      *) other+=" $package" ;;
+    esac
+  done
+  [ -z "$build" ] || printf '  to build and run the harness:%s\n' "$build"
+  [ -z "$test" ] || printf '  to test it:%s\n' "$test"
+  [ -z "$draw" ] || printf '  to draw figures:%s\n' "$draw"
+  [ -z "$other" ] || printf '  besides:%s\n' "$other"
+}
+
+# agreed: asks a person, once, whether to install. Enter means yes, and so does a machine without a terminal.
+agreed() {
+  local answer
+  [ -t 0 ] && [ -t 2 ] || return 0
+  printf 'Install them with apt-get? [Y/n] ' >&2
+  read -r answer || { printf '\n' >&2; return 1; }
+  case $answer in '' | [yY] | [yY][eE][sS]) return 0 ;; *) return 1 ;; esac
+}
+
+# ensure_packages INSTALL PACKAGE...: returns when every package is there. INSTALL is `ask`, `yes` or `no`. With `no`, and where the
+# answer is no, it prints the line to run and exits 2, as it does when there is neither root nor sudo.
 ensure_packages() {
   local install=$1 missing by_hand as_root
   shift
@@ -53,18 +93,24 @@ ensure_packages() {
   [ -n "$missing" ] || return 0
 
   by_hand="sudo apt-get update && sudo apt-get install -y --no-install-recommends $missing"
-  if [ "$install" = no ]; then
-    printf '%s\n' "$by_hand"
-    say "missing packages: $missing; run the line above"
-    exit 2
-  fi
   as_root=()
   if [ "$(id -u)" != 0 ]; then
-    if ! command -v sudo >/dev/null; then
+    if [ "$install" != no ] && ! command -v sudo >/dev/null; then
       say "missing packages: $missing; neither root nor sudo here, as root run: ${by_hand//sudo /}"
       exit 2
     fi
     as_root=(sudo)
+  fi
+  if [ "$install" = ask ]; then
+    say "missing packages:"
+    # shellcheck disable=SC2086  # a list of words
+    purpose_of $missing >&2
+    agreed || install=no
+  fi
+  if [ "$install" = no ]; then
+    printf '%s\n' "$by_hand"
+    say "missing packages: $missing; run the line above"
+    exit 2
   fi
   say "installing missing packages: $missing"
   run_apt update

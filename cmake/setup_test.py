@@ -5,6 +5,7 @@ Run by CTest; by hand: python3 cmake/setup_test.py
 
 import os
 import pathlib
+import pty
 import subprocess
 import tempfile
 import unittest
@@ -24,12 +25,13 @@ TOOLS = {
 }
 
 
-class Kernel(unittest.TestCase):
+class Tools(unittest.TestCase):
     def setUp(self):
         self.temporary = tempfile.TemporaryDirectory()
         self.addCleanup(self.temporary.cleanup)
         self.folder = pathlib.Path(self.temporary.name)
         (self.folder / "bin").mkdir()
+        (self.folder / "calls").touch()
         for name, text in TOOLS.items():
             self.tool(name, text)
 
@@ -38,18 +40,93 @@ class Kernel(unittest.TestCase):
         path.write_text(f'#!/bin/sh\necho "{name} $*" >>"{self.folder}/calls"\n{text}\n')
         path.chmod(0o755)
 
-    def start(self):
+    def start(self, call, **streams):
         environment = os.environ | {"PATH": f"{self.folder}/bin:{os.environ['PATH']}", "LC_ALL": "de_DE.UTF-8",
                                     "NEW_LISTS": str(self.folder / "lists")}
-        return subprocess.Popen(["bash", "-c", f"source {TREE}/cmake/setup.sh; ensure_kernel yes"], cwd=self.folder, env=environment,
-                                stderr=subprocess.PIPE, text=True)
-
-    def run_once(self):
-        process = self.start()
-        return process.communicate(timeout=60)[1]
+        streams = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE} | streams
+        return subprocess.Popen(["bash", "-c", f"source {TREE}/cmake/setup.sh; {call}"], cwd=self.folder, env=environment,
+                                text=True, **streams)
 
     def calls(self):
         return (self.folder / "calls").read_text().splitlines()
+
+
+class Question(Tools):
+    """ensure_packages where g++ and catch2 are missing. dpkg-query and apt-get are our own; nothing is installed."""
+
+    CALL = "ensure_packages ask g++ cmake catch2; echo installed"
+
+    def setUp(self):
+        super().setUp()
+        self.tool("dpkg-query", 'echo "installed cmake"')
+        self.tool("apt-get", "true")
+        self.tool("id", "echo 0")
+
+    def answer(self, answer):
+        """(stdout, what the terminal showed, exit status) of a person who types `answer` when asked, once."""
+        ours, theirs = pty.openpty()
+        process = self.start(self.CALL, stdin=theirs, stderr=theirs)
+        os.close(theirs)
+        shown = b""
+        while b"[Y/n] " not in shown:
+            shown += os.read(ours, 1000)
+        os.write(ours, answer)
+        stdout = process.communicate(timeout=60)[0]
+        while True:
+            try:
+                piece = os.read(ours, 1000)
+            except OSError:   # the other end is closed
+                break
+            if not piece:
+                break
+            shown += piece
+        os.close(ours)
+        return stdout, shown.decode(), process.returncode
+
+    def installs(self):
+        return [call for call in self.calls() if call.startswith("apt-get") and " install " in call]
+
+    def test_enter_installs(self):
+        stdout, shown, status = self.answer(b"\n")
+        self.assertEqual((stdout, status), ("installed\n", 0), shown)
+        self.assertEqual(len(self.installs()), 1)
+        self.assertTrue(self.installs()[0].endswith("g++ catch2"))
+        self.assertIn("to build and run the harness: g++\r\n", shown)
+        self.assertIn("to test it: catch2\r\n", shown)
+        self.assertEqual(shown.count("[Y/n]"), 1)
+
+    def test_no_and_end_of_input_install_nothing_and_name_the_command(self):
+        for answer in (b"n\n", b"what?\n", b"\x04"):
+            with self.subTest(answer=answer):
+                stdout, shown, status = self.answer(answer)
+                self.assertEqual(status, 2, shown)
+                self.assertEqual(stdout, "sudo apt-get update && sudo apt-get install -y --no-install-recommends g++ catch2\n")
+                self.assertEqual(self.installs(), [])
+
+    def test_without_a_terminal_nobody_is_asked(self):
+        process = self.start(self.CALL)
+        stdout, stderr = process.communicate(timeout=60)
+        self.assertEqual((stdout, process.returncode), ("installed\n", 0), stderr)
+        self.assertNotIn("[Y/n]", stderr)
+        self.assertEqual(len(self.installs()), 1)
+
+    def test_options_decide_without_a_question(self):
+        for option, installs, status in (("--yes", 1, 0), ("--no-install", 0, 2)):
+            with self.subTest(option=option):
+                (self.folder / "calls").write_text("")
+                ours, theirs = pty.openpty()
+                call = f'take_install --a {option} --b; echo "${{arguments[@]}}"; ensure_packages "$install" g++'
+                process = self.start(call, stdin=theirs, stderr=theirs)
+                os.close(theirs)
+                stdout = process.communicate(timeout=60)[0]
+                os.close(ours)
+                self.assertEqual((stdout.splitlines()[0], process.returncode), ("--a --b", status))
+                self.assertEqual(len(self.installs()), installs)
+
+
+class Kernel(Tools):
+    def run_once(self):
+        return self.start("ensure_kernel yes").communicate(timeout=60)[1]
 
     def test_a_kernel_is_unpacked_whatever_the_language(self):
         (self.folder / "lists").touch()
@@ -70,7 +147,7 @@ class Kernel(unittest.TestCase):
 
     def test_of_two_at_the_same_time_one_fetches(self):
         (self.folder / "lists").touch()
-        both = [self.start(), self.start()]
+        both = [self.start("ensure_kernel yes"), self.start("ensure_kernel yes")]
         for process in both:
             process.communicate(timeout=60)
         self.assertTrue((self.folder / "build/linux/vmlinuz").exists())
