@@ -100,6 +100,8 @@ int run_harness(const std::vector<std::string>& command_line) {
           run_experiment(c.args);
         } else if constexpr (std::is_same_v<C, HelpCommand>) {
           print(help_text());
+        } else if constexpr (std::is_same_v<C, VersionCommand>) {
+          print(version_text());
         } else if constexpr (std::is_same_v<C, CompareCommand>) {
           return show(compare(c), c.json);
         } else if constexpr (std::is_same_v<C, LimitsCommand>) {

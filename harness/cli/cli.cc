@@ -242,6 +242,10 @@ Command parse_command_line(const std::vector<std::string>& args, const Surroundi
     throw InputError(fmt::format("there is no command '{}'; there are {}, or options of a run{}", command,
                                  fmt::join(known, ", "), suggestion(command, known)));
   };
+  if (args[0] == "--version") {
+    if (args.size() == 1) return VersionCommand{};
+    throw InputError(fmt::format("--version: '{}' is too much; write harness --version", args[1]));
+  }
   const bool is_run = args[0].starts_with('-') || args[0].starts_with('@');
   if (!is_run) check(args[0]);
   // --help is allowed at the end of a line only, since words behind it would be ignored.

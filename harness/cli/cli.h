@@ -6,6 +6,7 @@
 //
 //   harness [--option=value...]        runs every point of the product of all axes
 //   harness list [TOPIC]               harness doctor              harness help [COMMAND]
+//   harness --version                  what this binary was built from
 //   harness ab --a="..." --b="..."     compares variants: see ab.h
 //   harness compare A B...             compares existing results: see compare.h
 //   harness limits                     measures the machine's limits: see survey.h
@@ -48,5 +49,8 @@ struct Surroundings {
 
 /// Returns the text of `harness help`.
 [[nodiscard]] std::string help_text();
+
+/// The text of `harness --version`: the project's version, the commit, the compiler and the machine of this build.
+[[nodiscard]] std::string version_text();
 
 }  // namespace latchlab

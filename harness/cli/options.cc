@@ -5,6 +5,7 @@
 
 #include "harness/cli/cli.h"
 #include "harness/config/values.h"
+#include "harness/result/build_info.h"
 #include "src/base/error.h"
 
 namespace latchlab {
@@ -185,6 +186,7 @@ std::string help_text() {
       "  harness experiment [NAME] [--quick|--full]        redraws a figure; without a name it lists the figures\n"
       "  harness list [TOPIC]                              lists indexes, policies, workloads, ...\n"
       "  harness doctor                                    says what this machine can measure\n"
+       "  harness --version                                 prints version, commit, compiler and machine of this build\n"
       "\n"
       "Options of a run\n";
   for (const OptionEntry& row : option_rows()) {
@@ -214,6 +216,12 @@ std::string help_text() {
       "Exit status: 0 measured; 1 a run failed or is invalid, is noisy or degraded with --strict, or could not be\n"
       "written; 2 wrong input; 130 interrupted.\n";
   return text;
+}
+
+std::string version_text() {
+  const BuildInfo build = build_info();
+  return fmt::format("latchlab {}\ncommit    {}{}\ncompiler  {}\nmachine   {}\n", version(), build.commit,
+                     build.dirty ? ", with changes that are not committed" : "", build.compiler, machine());
 }
 
 }  // namespace latchlab

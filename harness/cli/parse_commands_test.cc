@@ -100,6 +100,17 @@ TEST_CASE("a line is split as a shell would", "[cli]") {
   CHECK_THROWS_AS((void)split_like_shell("a\\"), InputError);
 }
 
+TEST_CASE("the version is that of the project and of this build", "[cli]") {
+  CHECK(std::holds_alternative<VersionCommand>(parse({"--version"})));
+  CHECK(error_of({"--version", "list"}) == "--version: 'list' is too much; write harness --version");
+  const std::string text = version_text();
+  CHECK(text.starts_with(fmt::format("latchlab {}\n", version())));
+  for (const std::string& part : {build_info().commit, build_info().compiler, std::string(machine())}) {
+    INFO(text);
+    CHECK(contains(text, part));
+  }
+}
+
 TEST_CASE("help and list know every word", "[cli]") {
   CHECK(std::holds_alternative<HelpCommand>(parse({})));
   CHECK(std::holds_alternative<HelpCommand>(parse({"--help"})));

@@ -32,6 +32,8 @@ struct DoctorCommand {};
 
 struct HelpCommand {};
 
+struct VersionCommand {};
+
 struct ExplainCommand {
   std::string result;  ///< a file with results; "-" is standard input
   std::string base;    ///< a file with a baseline result, usually of policy `none`; empty for no baseline
@@ -84,7 +86,8 @@ struct LimitsCommand {
   ProgressMode progress = ProgressMode::kAuto;
 };
 
-using Command = std::variant<RunCommand, ListCommand, DoctorCommand, HelpCommand, ExplainCommand, HdrCommand,
-                             RowsCommand, ExperimentCommand, AbCommand, CompareCommand, LimitsCommand, TraceCommand>;
+using Command =
+    std::variant<RunCommand, ListCommand, DoctorCommand, HelpCommand, VersionCommand, ExplainCommand, HdrCommand,
+                 RowsCommand, ExperimentCommand, AbCommand, CompareCommand, LimitsCommand, TraceCommand>;
 
 }  // namespace latchlab
