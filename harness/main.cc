@@ -99,7 +99,7 @@ int run_harness(const std::vector<std::string>& command_line) {
         } else if constexpr (std::is_same_v<C, ExperimentCommand>) {
           run_experiment(c.args);
         } else if constexpr (std::is_same_v<C, HelpCommand>) {
-          print(help_text());
+          print(help_text(registry, c.topic));
         } else if constexpr (std::is_same_v<C, VersionCommand>) {
           print(version_text());
         } else if constexpr (std::is_same_v<C, CompareCommand>) {

@@ -234,8 +234,10 @@ RunCommand parse_run(const std::vector<std::string>& args, const Surroundings& h
 }
 
 Command parse_command_line(const std::vector<std::string>& args, const Surroundings& surroundings) {
-  const std::vector<std::string> known{"list", "doctor", "limits", "ab",         "compare", "explain",
-                                       "hdr",  "rows",   "trace",  "experiment", "help"};
+  std::vector<std::string> known;
+  for (const CommandEntry& row : command_rows()) {
+    if (!row.name.empty()) known.emplace_back(row.name);
+  }
   if (args.empty()) return HelpCommand{};
   const auto check = [&](const std::string& command) {
     if (std::ranges::find(known, command) != known.end()) return;
@@ -248,10 +250,11 @@ Command parse_command_line(const std::vector<std::string>& args, const Surroundi
   }
   const bool is_run = args[0].starts_with('-') || args[0].starts_with('@');
   if (!is_run) check(args[0]);
-  // --help is allowed at the end of a line only, since words behind it would be ignored.
+  // --help asks what could stand in its place, as help COMMAND does. It is allowed at the end of a line only, since
+  // words behind it would be ignored.
   const auto help = std::find_if(args.begin(), args.end(), [](const auto& a) { return a == "--help" || a == "-h"; });
   if (help != args.end()) {
-    if (help + 1 == args.end()) return HelpCommand{};
+    if (help + 1 == args.end()) return HelpCommand{.topic = is_run || args[0] == "help" ? "" : args[0]};
     throw InputError(fmt::format("{}: '{}' is too much; write harness --help", *help, *(help + 1)));
   }
   if (is_run) return parse_run(args, surroundings);
@@ -295,9 +298,8 @@ Command parse_command_line(const std::vector<std::string>& args, const Surroundi
     no_more(0, "doctor");
     return DoctorCommand{};
   }
-  no_more(1, "help [COMMAND]");  // the same text as COMMAND --help
-  if (!rest.empty()) check(rest[0]);
-  return HelpCommand{};
+  no_more(1, "help [TOPIC]");
+  return HelpCommand{.topic = rest.empty() ? "" : rest[0]};
 }
 
 std::vector<std::string> split_like_shell(std::string_view line) {

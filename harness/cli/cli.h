@@ -5,7 +5,7 @@
 // runs: a mistake in the last point of a sweep must not show up after three hours.
 //
 //   harness [--option=value...]        runs every point of the product of all axes
-//   harness list [TOPIC]               harness doctor              harness help [COMMAND]
+//   harness list [TOPIC]               harness doctor              harness help [TOPIC]
 //   harness --version                  what this binary was built from
 //   harness ab --a="..." --b="..."     compares variants: see ab.h
 //   harness compare A B...             compares existing results: see compare.h
@@ -49,6 +49,11 @@ struct Surroundings {
 
 /// Returns the text of `harness help`.
 [[nodiscard]] std::string help_text();
+
+/// The text of `harness help TOPIC`, the same on every machine: docs/help has it for those that have no harness yet. A
+/// topic is a command, one of `harness list`, or "topics", which names them all. Throws InputError that names them for
+/// another.
+[[nodiscard]] std::string help_text(const Registry& registry, const std::string& topic);
 
 /// The text of `harness --version`: the project's version, the commit, the compiler and the machine of this build.
 [[nodiscard]] std::string version_text();

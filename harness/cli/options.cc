@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include "harness/cli/cli.h"
+#include "harness/commands/list.h"
 #include "harness/config/values.h"
 #include "harness/result/build_info.h"
 #include "src/base/error.h"
@@ -167,28 +168,34 @@ const OptionEntry& option_row(std::string_view name, std::vector<std::string> ot
   throw InputError(fmt::format("there is no option --{}; there are --{}", name, fmt::join(names, ", --")));
 }
 
+const std::vector<CommandEntry>& command_rows() {
+  static const std::vector<CommandEntry> rows{
+      {"", "--index=art --sync=rtm:20 --threads=8", "one run", ""},
+      {"", "--sync={none,rtm:0,olc} --threads=1..8*2", "a run for every combination", ""},
+      {"ab", "--a=\"--sync=none\" --b=\"--sync=olc\"", "compares variants, run in turn in fresh processes",
+       "--a=ARGS --b=ARGS [--c=ARGS ...] [--replicates=10] [--json], and options for all.\n"
+       "--replicates=auto runs as many as it takes for the interval to be within 1 %, at most 100.\n"},
+      {"compare", "A B...", "compares existing results: files, or folders of --out", "[--json] [--seed=N]\n"},
+      {"limits", "[--threads=N]", "measures the machine's limits without an index",
+       "[--footprint=1Gi] [--threads=N] [--pin=PLACEMENT] [--mem=NODES] [--hugepages=KIND] [--json]\n"},
+      {"explain", "RESULT [BASE]", "explains a JSON document, and suggests what to try", ""},
+      {"hdr", "RESULT [NAME]", "exports its latency histograms as an HdrHistogram log, or one as .hgrm", ""},
+      {"rows", "RESULT", "prints the rows of --rows in Wiscer's columns", ""},
+      {"trace", "convert FORMAT FROM TO", "makes a trace that can be replayed; trace info FILE describes one",
+       "FROM is plain, gzip or zstd, or - for standard input. harness help traces lists the FORMATs.\n"},
+      {"experiment", "[NAME] [--quick|--full]", "redraws a figure; without a name it lists the figures", ""},
+      {"list", "[TOPIC]", "lists indexes, policies, workloads, ..., as they are here", ""},
+      {"doctor", "", "says what this machine can measure", ""},
+      {"help", "[TOPIC]", "explains a command, or a topic of `harness list`", ""},
+      {"", "--version", "prints version, commit, compiler and machine of this build", ""},
+  };
+  return rows;
+}
+
 std::string help_text() {
-  std::string text =
-      "harness measures concurrent in-memory indexes.\n"
-      "\n"
-      "  harness --index=art --sync=rtm:20 --threads=8     one run\n"
-      "  harness --sync={none,rtm:0,olc} --threads=1..8*2  a run for every combination\n"
-      "  harness ab --a=\"--sync=none\" --b=\"--sync=olc\"     compares variants, run in turn in fresh processes\n"
-      "  harness compare A B...                            compares existing results: files, or folders of --out\n"
-      "  harness limits [--threads=N]                      measures the machine's limits without an index\n"
-      "  harness explain RESULT [BASE]                     explains a JSON document, and suggests what to try\n"
-      "  harness hdr RESULT [NAME]                         exports its latency histograms as an HdrHistogram log, or "
-      "one as .hgrm\n"
-      "  harness rows RESULT                               prints the rows of --rows in Wiscer's columns\n"
-      "  harness trace convert FORMAT FROM TO              makes a trace that can be replayed\n"
-      "                                                    FROM is plain, gzip or zstd, or - for standard input\n"
-      "  harness trace info FILE                           describes a trace\n"
-      "  harness experiment [NAME] [--quick|--full]        redraws a figure; without a name it lists the figures\n"
-      "  harness list [TOPIC]                              lists indexes, policies, workloads, ...\n"
-      "  harness doctor                                    says what this machine can measure\n"
-       "  harness --version                                 prints version, commit, compiler and machine of this build\n"
-      "\n"
-      "Options of a run\n";
+  std::string text = "harness measures concurrent in-memory indexes.\n\n";
+  for (const CommandEntry& row : command_rows()) text += fmt::format("  {:<49} {}\n", row.line(), row.meaning);
+  text += "\nOptions of a run\n";
   for (const OptionEntry& row : option_rows()) {
     if (row.meaning.empty()) continue;
     const std::string left =
@@ -205,17 +212,33 @@ std::string help_text() {
       "In a list, key=value belongs to the name before it: {rtm:20,wait=0,none} is two policies.\n"
       "@FILE reads options, one a line; it skips blank lines and lines that begin with #. An option of the command\n"
       "line replaces that of the file, wherever @FILE stands.\n"
-      "Numbers: 16M is 16,000,000, 16Mi is 16,777,216. Times: 5s, 200ms, 50us, 2min.\n"
-      "\n"
-      "harness ab: --a=ARGS --b=ARGS [--c=ARGS ...] [--replicates=10] [--json], and options for all.\n"
-      "--replicates=auto runs as many as it takes for the interval to be within 1 %, at most 100.\n"
-      "harness compare: [--json] [--seed=N]. harness limits: [--footprint=1Gi] [--threads=N] [--pin=PLACEMENT] "
-      "[--mem=NODES]\n"
-      "[--hugepages=KIND] [--json].\n"
+      "Numbers: 16M is 16,000,000, 16Mi is 16,777,216. Times: 5s, 200ms, 50us, 2min.\n";
+  for (const CommandEntry& row : command_rows()) {
+    if (!row.more.empty()) text += fmt::format("\nharness {}: {}", row.name, row.more);
+  }
+  text +=
       "\n"
       "Exit status: 0 measured; 1 a run failed or is invalid, is noisy or degraded with --strict, or could not be\n"
       "written; 2 wrong input; 130 interrupted.\n";
   return text;
+}
+
+std::string help_text(const Registry& registry, const std::string& topic) {
+  if (topic.empty()) return help_text();
+  std::vector<std::string> topics;
+  for (const CommandEntry& row : command_rows()) {
+    if (row.name.empty()) continue;
+    topics.emplace_back(row.name);
+    if (row.name == topic)
+      return fmt::format("{}\n  {}\n{}{}", row.line(), row.meaning, row.more.empty() ? "" : "\n", row.more);
+  }
+  for (const std::string& of_list : list_topics()) {
+    if (topic == of_list) return list_text(registry, topic, Scope::kEverywhere);
+    topics.push_back(of_list);
+  }
+  if (topic == "topics") return fmt::format("{}\n", fmt::join(topics, "\n"));
+  throw InputError(
+      fmt::format("help: there is no '{}'; there are {}{}", topic, fmt::join(topics, ", "), suggestion(topic, topics)));
 }
 
 std::string version_text() {

@@ -1,7 +1,7 @@
 #pragma once
 
-// The one table of options. An option that describes a run is an axis: it has an `apply` function, which writes one
-// value of the axis into a Config. The others control the process.
+// The tables of commands and options, from which help is written. An option that describes a run is an axis: it has an
+// `apply` function, which writes one value of the axis into a Config. The others control the process.
 
 #include <string>
 #include <string_view>
@@ -18,6 +18,26 @@ struct OptionEntry {
   std::string_view meaning;   ///< its meaning in a few words; empty if help does not show it
   void (*apply)(Config&, const std::string& value);
 };
+
+/// One command as help shows it.
+struct CommandEntry {
+  std::string_view name;       ///< empty for a line that names none
+  std::string_view arguments;  ///< that follow the name
+  std::string_view meaning;    ///< in a few words
+  std::string_view more;       ///< further lines of help, each ended; empty for none
+
+  /// Returns the command line that help shows.
+  [[nodiscard]] std::string line() const {
+    std::string typed = "harness";
+    for (const std::string_view part : {name, arguments}) {
+      if (!part.empty()) typed.append(" ").append(part);
+    }
+    return typed;
+  }
+};
+
+/// Returns all commands, in the order of help.
+[[nodiscard]] const std::vector<CommandEntry>& command_rows();
 
 /// Returns all rows, in the order of help.
 [[nodiscard]] const std::vector<OptionEntry>& option_rows();

@@ -37,7 +37,7 @@ std::string with_version(const std::string& library) {
   return library;  // somebody's own peer: this build does not know it
 }
 
-std::string indexes(const Registry& registry) {
+std::string indexes(const Registry& registry, Scope scope) {
   std::string text;
   for (const std::string& index : registry.indexes()) {
     std::vector<std::string> traits;
@@ -52,32 +52,36 @@ std::string indexes(const Registry& registry) {
       traits.emplace_back(pair.keys == KeyKind::kU64 ? "integer keys" : "byte-string keys");
       library = pair.library;
     }
-    if (!library.empty()) traits.push_back(with_version(library));
-    text += line(index,
-                 fmt::format("{}; under {}", fmt::join(traits, ", "), fmt::join(registry.policies_of(index), ", "))) +
-            lines(std::ranges::find(registry.pairs(), index, &Pair::index)->index_options);
+    if (!library.empty()) traits.push_back(scope == Scope::kHere ? with_version(library) : library);
+    text +=
+        line(index, fmt::format("{}; under {}", fmt::join(traits, ", "), fmt::join(registry.policies_of(index), ", ")));
+    if (scope == Scope::kEverywhere) continue;  // defaults of options may be those that the processor has
+    text += lines(std::ranges::find(registry.pairs(), index, &Pair::index)->index_options);
     const auto member =
         std::ranges::find_if(registry.pairs(), [&](const Pair& pair) { return pair.meant_by.index == index; });
     if (member == registry.pairs().end()) continue;
     text += fmt::format("    {:<19} means {}, with its options\n", fmt::format("{}=...", member->meant_by.option),
                         member->index);
   }
+  if (scope == Scope::kEverywhere) text += "  harness list indexes: their options, and the versions of libraries.\n";
   return text;
 }
 
-std::string policies(const Registry& registry) {
+std::string policies(const Registry& registry, Scope scope) {
   std::string text;
   for (const std::string& policy : registry.policies()) {
     const auto pair = std::find_if(registry.pairs().begin(), registry.pairs().end(),
                                    [&](const Pair& p) { return p.policy == policy; });
     text += line(policy, pair->about) + lines(pair->options);
+    if (scope == Scope::kEverywhere) continue;
     const Spec plain{.name = policy, .arg = {}, .options = {}};
     if (const auto why = pair->degraded(plain)) text += fmt::format("    {:<19} {}\n", "degraded here", *why);
   }
+  if (scope == Scope::kEverywhere) text += "  harness list policies: which are degraded on this machine.\n";
   return text;
 }
 
-std::string workloads(const Registry&) {
+std::string workloads(const Registry&, Scope) {
   std::string text =
       line("lookup", "reads only") + line("insert", "every record once, into an empty index; ends with the records") +
       line("mix:read=90,insert=10",
@@ -99,7 +103,7 @@ std::string workloads(const Registry&) {
          line("", "result for each, unless --rows has others");
 }
 
-std::string keys(const Registry&) {
+std::string keys(const Registry&, Scope) {
   return line("u64", "integers scattered over 64 bits") + line("u32", "over 32 bits; up to 2^31 records") +
          line("u16", "over 16 bits; up to 2^15 records") +
          line("dense", "0, 1, 2, ...; loaded in a random order, with in_order=1 in this one") +
@@ -112,7 +116,7 @@ std::string keys(const Registry&) {
          line("trace:PATH", "the keys of a trace (harness trace convert), those first that it begins with");
 }
 
-std::string distributions(const Registry&) {
+std::string distributions(const Registry&, Scope) {
   return line("uniform", "every record alike") +
          line("zipf:Q", "weight rank^-Q, any Q >= 0, ranks scattered over the records") +
          line("hotspot:F,hits=S", "the share F of the records (0.2) has the share S of the operations (0.8)") +
@@ -123,7 +127,7 @@ std::string distributions(const Registry&) {
          line("histogram:FILE", "a line for each stretch of ranks: their share of the records, and of the operations");
 }
 
-std::string arrivals(const Registry&) {
+std::string arrivals(const Registry&, Scope) {
   return line("1M, fixed:1M", "one after the other at the same distance") +
          line("poisson:1M", "as clients come that do not know of each other") +
          line("sine:1M", "the same at a rate that goes up and down around its mean") +
@@ -132,13 +136,13 @@ std::string arrivals(const Registry&) {
               "as the operations of --workload=trace:FILE came when it was recorded, or twice as fast");
 }
 
-std::string traces(const Registry&) {
+std::string traces(const Registry&, Scope) {
   std::string text;
   for (const TraceFormat& format : trace_formats()) text += line(std::string(format.name), std::string(format.meaning));
   return text;
 }
 
-std::string allocators(const Registry&) {
+std::string allocators(const Registry&, Scope) {
   return line("malloc", "a call of malloc a node, of whichever library the process was started with") +
          line("tcmalloc", "a call of tcmalloc a node: the process begins again with the library preloaded") +
          line("jemalloc", "the same of jemalloc") + line("mimalloc", "the same of mimalloc") +
@@ -149,7 +153,7 @@ std::string allocators(const Registry&) {
          line("arena+touch", "a pool a thread; pages are touched before they are handed out");
 }
 
-std::string memory(const Registry&) {
+std::string memory(const Registry&, Scope) {
   return line("first-touch",
               "the system's rule: the node of the thread that touches a page first, or another where that is full") +
          line("local", "the node of the thread that asks for the memory, and no other") +
@@ -160,16 +164,20 @@ std::string memory(const Registry&) {
          "threads touch first.\n";
 }
 
-std::string hugepages(const Registry&) {
+std::string hugepages(const Registry&, Scope) {
   return line("none", "4K pages only") +
          line("thp", "transparent huge pages where the kernel has them; not with malloc, of whichever library");
 }
 
 /// What each event is here, and why it is not counted where it is not; once of a family, where it is the same of all.
-std::string pmu_events_here(const Registry&) {
+std::string pmu_families_and_events(const Registry&, Scope scope) {
   std::string text;
   for (const PmuFamily& family : pmu_families()) {
     text += line(std::string(family.name), std::string(family.meaning));
+    if (scope == Scope::kEverywhere) {
+      text += line("", fmt::format("{}", fmt::join(family.events, ", ")));
+      continue;
+    }
     std::vector<PmuEvent> events = pmu_events(family.name);
     std::erase_if(events, [&](const PmuEvent& event) { return event.family != family.name; });
     std::vector<std::string> whys = why_not_here(events);
@@ -185,18 +193,21 @@ std::string pmu_events_here(const Registry&) {
           what.empty() ? fmt::format("    {}\n", events[i].name) : fmt::format("    {:<31} {}\n", events[i].name, what);
     }
   }
-  return text + line("NAME", "any event of libpfm4, with its parts and modifiers: RETIRED_INSTRUCTIONS:u") +
-         line("off", "nothing, not even software events");
+  text += line("NAME", "any event of libpfm4, with its parts and modifiers: RETIRED_INSTRUCTIONS:u") +
+          line("off", "nothing, not even software events");
+  if (scope == Scope::kEverywhere)
+    text += "  harness list pmu: what each event is on this processor, and which are not counted.\n";
+  return text;
 }
 
-std::string reclaimers(const Registry&) {
+std::string reclaimers(const Registry&, Scope) {
   return line("epoch", "an operation stores its epoch; who frees makes the other processors fence") +
          line("epoch-fence", "an operation stores its epoch and fences") +
          line("qsbr", "a thread says every 64 operations that it is between two") +
          line("leak", "nothing is free before the index ends");
 }
 
-std::string placements(const Registry&) {
+std::string placements(const Registry&, Scope) {
   return line("compact",
               "one cluster after the other, socket by socket; a cluster shares an L3 cache and a NUMA node") +
          line("scatter", "sockets in turn, and within them clusters in turn") +
@@ -204,7 +215,7 @@ std::string placements(const Registry&) {
          line("list:0-3,5", "these processors, in this order");
 }
 
-std::string hardware_threads(const Registry&) {
+std::string hardware_threads(const Registry&, Scope) {
   return line("avoid", "the second ones of cores are used when every core has a thread") +
          line("pack", "both of a core before the next core");
 }
@@ -212,7 +223,7 @@ std::string hardware_threads(const Registry&) {
 struct Topic {
   const char* name;
   const char* option;
-  std::string (*text)(const Registry&);
+  std::string (*text)(const Registry&, Scope);
 };
 
 constexpr Topic kTopics[] = {
@@ -229,23 +240,29 @@ constexpr Topic kTopics[] = {
     {"reclaimers", "--reclaim", reclaimers},
     {"placements", "--pin", placements},
     {"hardware-threads", "--smt", hardware_threads},
-    {"pmu", "--pmu", pmu_events_here},
+    {"pmu", "--pmu", pmu_families_and_events},
 };
 
 }  // namespace
 
-std::string list_text(const Registry& registry, const std::string& topic) {
+std::string list_text(const Registry& registry, const std::string& topic, Scope scope) {
   std::string text;
   std::vector<std::string> names;
   for (const Topic& known : kTopics) {
     names.emplace_back(known.name);
     if (!topic.empty() && topic != known.name) continue;
     if (!text.empty()) text += '\n';
-    text += fmt::format("{} ({}=)\n{}", known.name, known.option, known.text(registry));
+    text += fmt::format("{} ({}=)\n{}", known.name, known.option, known.text(registry, scope));
   }
   if (!text.empty()) return text;
   throw InputError(
       fmt::format("list: there is no '{}'; there are {}{}", topic, fmt::join(names, ", "), suggestion(topic, names)));
+}
+
+std::vector<std::string> list_topics() {
+  std::vector<std::string> names;
+  for (const Topic& topic : kTopics) names.emplace_back(topic.name);
+  return names;
 }
 
 }  // namespace latchlab

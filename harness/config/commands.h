@@ -30,7 +30,9 @@ struct ListCommand {
 
 struct DoctorCommand {};
 
-struct HelpCommand {};
+struct HelpCommand {
+  std::string topic;  ///< empty for the overview
+};
 
 struct VersionCommand {};
 
