@@ -6,10 +6,30 @@ set(LATCHLAB_SANITIZE "" CACHE STRING "Sanitizers, as -fsanitize takes them; emp
 set(LATCHLAB_PAIRS "" CACHE STRING "The index:policy pairs to build, as in art:rtm;*:olc; empty: all")
 set(LATCHLAB_TEST_FILES "" CACHE STRING "The test files to build and run, as in src/base/spec_test.cc;cmake/setup_test.py; empty: all")
 option(LATCHLAB_FUZZ "Link the fuzz targets with libFuzzer, which clang brings (cmake/fuzz.cmake)" OFF)
-# For a third of the time less: much of it goes into what files include, above all the library for JSON. Names of anonymous namespaces
-# that meet in one batch are renamed; OFF, every file is compiled alone.
+# For a third of the time less: much of it goes into what files include, above all the library for JSON. OFF, every file is compiled
+# alone.
 option(LATCHLAB_UNITY "Compile the files of the harness, and the tests of harness and workloads, several at a time" ON)
-set(CMAKE_UNITY_BUILD_BATCH_SIZE 12)
+
+# latchlab_unity(TARGET SOURCE...): compiles its files up to twelve at a time, and only those of one folder together, or of small rooms of
+# the harness that stand on each other. Names of anonymous namespaces must differ there, and a new file changes nothing elsewhere.
+function(latchlab_unity target)
+  if(NOT LATCHLAB_UNITY)
+    return()
+  endif()
+  set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP)
+  foreach(source IN LISTS ARGN)
+    cmake_path(ABSOLUTE_PATH source OUTPUT_VARIABLE folder)
+    cmake_path(GET folder PARENT_PATH folder)
+    cmake_path(RELATIVE_PATH folder BASE_DIRECTORY "${PROJECT_SOURCE_DIR}")
+    string(REGEX REPLACE "^harness(/result|/text)?$" "harness/documents" folder "${folder}")
+    string(REGEX REPLACE "^harness/(config|host|loop)$" "harness/host" folder "${folder}")
+    string(MAKE_C_IDENTIFIER "${folder}" folder)
+    list(APPEND of_${folder} "${source}")
+    list(LENGTH of_${folder} count)
+    math(EXPR batch "(${count} - 1) / 12")
+    set_source_files_properties("${source}" PROPERTIES UNITY_GROUP "${folder}_${batch}")
+  endforeach()
+endfunction()
 
 if(NOT CMAKE_BUILD_TYPE)
   set(CMAKE_BUILD_TYPE RelWithDebInfo CACHE STRING "" FORCE)

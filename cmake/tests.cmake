@@ -86,7 +86,7 @@ function(latchlab_add_tests folder)
   target_compile_options(${target} PRIVATE ${latchlab_warnings})
   target_link_libraries(${target} PRIVATE latchlab_testing ${ARGN})
   if(folder MATCHES "^(harness|workloads)$")
-    set_target_properties(${target} PROPERTIES UNITY_BUILD ${LATCHLAB_UNITY})
+    latchlab_unity(${target} ${sources})
   endif()
   if(folder STREQUAL "harness")
     # Nothing here is measured, and half of the time that compiling takes would be the optimizer's.

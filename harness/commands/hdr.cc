@@ -98,11 +98,11 @@ u64 total_of(const Buckets& buckets) {
   return total;
 }
 
-using Named = std::vector<std::pair<std::string, Buckets>>;
+using NamedBuckets = std::vector<std::pair<std::string, Buckets>>;
 
 /// Throws Json::exception where the document has another form.
-Named histograms_of(const Json& latency) {
-  Named out;
+NamedBuckets histograms_of(const Json& latency) {
+  NamedBuckets out;
   const auto add = [&](const std::string& name, const Json& summary) {
     if (summary.is_null()) return;
     Buckets buckets = summary.at("histogram").get<Buckets>();
@@ -121,7 +121,7 @@ Named histograms_of(const Json& latency) {
 }
 
 /// A result with latencies: its histograms, and how long its measured phase was.
-std::pair<Named, double> read_result(const std::string& path, const Json& result) {
+std::pair<NamedBuckets, double> read_result(const std::string& path, const Json& result) {
   if (!result.contains("latency") || result["latency"].is_null()) {
     const std::string why = text_at(result, "/latency_reason");
     throw InputError(fmt::format("hdr: '{}' has no latencies: {}", path, why.empty() ? "an older result" : why));
