@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "harness/cli/cli.h"
+#include "harness/cli/missing_pairs.h"
 #include "harness/commands/ab.h"
 #include "harness/commands/doctor.h"
 #include "harness/commands/experiment.h"
@@ -60,6 +61,11 @@ int run_limits(const LimitsCommand& command, const Topology& topology) {
 int run_harness(const std::vector<std::string>& command_line) {
   Registry registry;
   register_all(registry);
+  if (command_line.size() > 1 && command_line[1] == "missing-pairs") {  // asked by ./bench
+    for (const std::string& pair : missing_pairs({command_line.begin() + 2, command_line.end()}, registry))
+      print(pair + '\n');
+    return 0;
+  }
   const Topology topology = Topology::discover();
   const Surroundings surroundings{
       .registry = registry,

@@ -13,6 +13,7 @@
 //   harness explain RESULT [BASE]      explains a result: see explain.h
 //   harness hdr RESULT [NAME]          exports a result's latency histograms: see hdr.h
 //   harness trace convert|info         converts or describes a trace: see trace_command.h
+//   harness missing-pairs ARGS         lists pairs to build, for ./bench: see missing_pairs.h
 //   harness experiment NAME            redraws a figure: see experiment.h
 //
 // Every option that describes a run is an axis:

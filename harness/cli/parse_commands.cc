@@ -24,16 +24,18 @@ constexpr std::size_t kMostVariants = 8;  // a to h
 
 }  // namespace
 
-AbCommand parse_ab(const std::vector<std::string>& args, const Surroundings& surroundings) {
+const OptionEntry& ab_option(const std::string& name) {
   static const OptionEntry kVariant{"a", kLine, "", "", nullptr};
   static const OptionEntry kReplicates{"replicates", "N", "", "", nullptr};
-  const auto is_variant = [](const std::string& name) { return name.size() == 1 && name[0] >= 'a' && name[0] <= 'h'; };
-  Given given = read_options(args, [&](const std::string& name) -> const OptionEntry& {
-    if (is_variant(name)) return kVariant;
-    if (name == "replicates") return kReplicates;
-    if (name.size() == 1) throw InputError(fmt::format("--{}: variants are lettered --a to --h", name));
-    return option_row(name, {"a", "b", "replicates"});
-  });
+  const bool is_variant = name.size() == 1 && name[0] >= 'a' && name[0] <= 'h';
+  if (is_variant) return kVariant;
+  if (name == "replicates") return kReplicates;
+  if (name.size() == 1) throw InputError(fmt::format("--{}: variants are lettered --a to --h", name));
+  return option_row(name, {"a", "b", "replicates"});
+}
+
+AbCommand parse_ab(const std::vector<std::string>& args, const Surroundings& surroundings) {
+  Given given = read_options(args, ab_option);
   AbCommand command;
   if (const auto text = take(given, "replicates"); text && *text == "auto") {
     command.replicates = std::nullopt;

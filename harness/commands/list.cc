@@ -63,13 +63,16 @@ std::string indexes(const Registry& registry, Scope scope) {
     text += fmt::format("    {:<19} means {}, with its options\n", fmt::format("{}=...", member->meant_by.option),
                         member->index);
   }
+  for (const Lacking& lacking : registry.lacking())
+    text += line(lacking.index, fmt::format("not in this build: under {}", fmt::join(lacking.policies, ", ")));
   if (scope == Scope::kEverywhere) text += "  harness list indexes: their options, and the versions of libraries.\n";
   return text;
 }
 
 std::string policies(const Registry& registry, Scope scope) {
   std::string text;
-  for (const std::string& policy : registry.policies()) {
+  const std::vector<std::string> built = registry.policies();
+  for (const std::string& policy : built) {
     const auto pair = std::find_if(registry.pairs().begin(), registry.pairs().end(),
                                    [&](const Pair& p) { return p.policy == policy; });
     text += line(policy, pair->about) + lines(pair->options);
@@ -77,6 +80,9 @@ std::string policies(const Registry& registry, Scope scope) {
     const Spec plain{.name = policy, .arg = {}, .options = {}};
     if (const auto why = pair->degraded(plain)) text += fmt::format("    {:<19} {}\n", "degraded here", *why);
   }
+  std::vector<std::string> lacking = registry.existing_policies();
+  std::erase_if(lacking, [&](const std::string& policy) { return std::ranges::count(built, policy) != 0; });
+  if (!lacking.empty()) text += fmt::format("  not in this build: {}\n", fmt::join(lacking, ", "));
   if (scope == Scope::kEverywhere) text += "  harness list policies: which are degraded on this machine.\n";
   return text;
 }

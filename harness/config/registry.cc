@@ -39,14 +39,41 @@ std::vector<std::string> Registry::policies_of(std::string_view index) const {
   return words;
 }
 
+void Registry::add_lacking(Lacking lacking) { lacking_.push_back(std::move(lacking)); }
+
+bool Registry::lacks(std::string_view index, std::string_view policy) const {
+  return std::ranges::any_of(lacking_, [&](const Lacking& lacking) {
+    return lacking.index == index && std::ranges::find(lacking.policies, policy) != lacking.policies.end();
+  });
+}
+
+std::vector<std::string> Registry::existing_indexes() const {
+  std::vector<std::string> words = indexes();
+  for (const Lacking& lacking : lacking_) add_once(words, lacking.index);
+  return words;
+}
+
+std::vector<std::string> Registry::existing_policies() const {
+  std::vector<std::string> words = policies();
+  for (const Lacking& lacking : lacking_) {
+    for (const std::string& policy : lacking.policies) add_once(words, policy);
+  }
+  return words;
+}
+
 void Registry::check_words(std::string_view index, std::string_view policy) const {
-  const auto check = [](std::string_view option, std::string_view word, const std::vector<std::string>& known) {
+  const auto check = [&](std::string_view option, std::string_view word, const std::vector<std::string>& known) {
     if (std::find(known.begin(), known.end(), word) != known.end()) return;
-    throw InputError(fmt::format("--{}: there is no '{}'; this build has {}{}", option, word, fmt::join(known, ", "),
+    throw InputError(fmt::format("--{}: there is no '{}'; {} {}{}", option, word,
+                                 lacking_.empty() ? "this build has" : "there are", fmt::join(known, ", "),
                                  suggestion(word, known)));
   };
-  check("index", index, indexes());
-  check("sync", policy, policies());
+  check("index", index, existing_indexes());
+  check("sync", policy, existing_policies());
+  if (!lacks(index, policy)) return;
+  throw InputError(fmt::format(
+      "--sync: {} under {} is not in this build, which has a part of all pairs; ./bench builds what it is asked for",
+      index, policy));
 }
 
 const Pair& Registry::find(std::string_view index, std::string_view policy, KeyKind keys, std::string_view from) const {
@@ -61,8 +88,13 @@ const Pair& Registry::find(std::string_view index, std::string_view policy, KeyK
     throw InputError(fmt::format("{}: {} under {} has no {} keys", from, index, policy,
                                  keys == KeyKind::kU64 ? "integer" : "byte-string"));
   }
-  throw InputError(fmt::format("--sync: {} does not run under {}; it runs under {}", index, policy,
-                               fmt::join(policies_of(index), ", ")));
+  std::vector<std::string> others = policies_of(index);
+  for (const Lacking& lacking : lacking_) {
+    if (lacking.index != index) continue;
+    for (const std::string& other : lacking.policies) add_once(others, other);
+  }
+  throw InputError(
+      fmt::format("--sync: {} does not run under {}; it runs under {}", index, policy, fmt::join(others, ", ")));
 }
 
 }  // namespace latchlab

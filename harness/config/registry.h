@@ -79,11 +79,21 @@ struct Pair {
   std::unique_ptr<Erased> (*make_index)(const Spec& sync, const MemoryConfig&, const Spec& index) = nullptr;
 };
 
+/// An index with those of its policies that this build lacks: they exist in the matrix of CMake, and a build compiles
+/// what is asked for.
+struct Lacking {
+  std::string index;
+  std::vector<std::string> policies;
+  MeantBy meant_by;
+};
+
 class Registry {
  public:
   void add(Pair pair);
+  void add_lacking(Lacking lacking);
 
-  /// Throws InputError unless the index and the policy are both registered, not necessarily as a pair.
+  /// Throws InputError unless the index and the policy exist, not necessarily as a pair, and for a pair that this build
+  /// lacks.
   void check_words(std::string_view index, std::string_view policy) const;
 
   /// Returns the pair of a run. If there is none, throws InputError that lists the existing words and suggests the
@@ -97,8 +107,15 @@ class Registry {
   [[nodiscard]] std::vector<std::string> policies_of(std::string_view index) const;
   [[nodiscard]] const std::vector<Pair>& pairs() const { return pairs_; }
 
+  [[nodiscard]] const std::vector<Lacking>& lacking() const { return lacking_; }
+  [[nodiscard]] bool lacks(std::string_view index, std::string_view policy) const;
+  /// The words of this build and those that it lacks.
+  [[nodiscard]] std::vector<std::string> existing_indexes() const;
+  [[nodiscard]] std::vector<std::string> existing_policies() const;
+
  private:
   std::vector<Pair> pairs_;
+  std::vector<Lacking> lacking_;
 };
 
 /// Calls every registration function of this build. CMake generates it: see cmake/.
