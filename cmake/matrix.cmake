@@ -36,7 +36,8 @@ latchlab_add_index(chained       HEADER indexes/chained/chained.h      TYPE Chai
 latchlab_add_index(chained_line  HEADER indexes/chained/chained_line.h TYPE ChainedLine  KEYS u64)
 latchlab_add_index(vip           HEADER indexes/vip/vip.h              TYPE Vip           KEYS u64 bytes)
 latchlab_add_index(cuckoo        HEADER indexes/cuckoo/cuckoo.h        TYPE Cuckoo        KEYS u64)
-latchlab_add_index(simdht        HEADER indexes/simdht/simdht.h        TYPE SimdHt        KEYS u64        POLICIES ${alone})
+latchlab_add_index(simdht        HEADER indexes/simdht/simdht.h        TYPE SimdHt        KEYS u64        POLICIES ${alone}
+  MEANT_BY cuckoo shape)
 latchlab_add_index(memc3         HEADER indexes/memc3/memc3.h          TYPE MemC3         KEYS u64        POLICIES own)
 latchlab_add_index(tbb           HEADER indexes/peers/tbb.h            TYPE Tbb           KEYS u64 bytes  POLICIES own)
 latchlab_add_index(tbb_unordered HEADER indexes/peers/tbb_unordered.h  TYPE TbbUnordered  KEYS u64 bytes  POLICIES own)
