@@ -8,7 +8,7 @@ set(LATCHLAB_TEST_FILES "" CACHE STRING "The test files to build and run, as in 
 option(LATCHLAB_FUZZ "Link the fuzz targets with libFuzzer, which clang brings (cmake/fuzz.cmake)" OFF)
 # For a third of the time less: much of it goes into what files include, above all the library for JSON. OFF, every file is compiled
 # alone.
-option(LATCHLAB_UNITY "Compile the files of the harness, and the tests of harness and workloads, several at a time" ON)
+option(LATCHLAB_UNITY "Compile the files of the library and the harness, and the tests of harness and workloads, several at a time" ON)
 
 # latchlab_unity(TARGET SOURCE...): compiles its files up to twelve at a time, and only those of one folder together, or of small rooms of
 # the harness that stand on each other. Names of anonymous namespaces must differ there, and a new file changes nothing elsewhere.

@@ -25,10 +25,10 @@ constexpr Words kLast = {"smith", "garcia",  "mueller", "rossi",   "tanaka", "pe
                          "novak", "jensen",  "brown",   "martin",  "kowal",  "nguyen", "haas",   "okafor",
                          "singh", "leclerc", "ivers",   "fischer", "moreno", "laine",  "weber",  "costa",
                          "patel", "berg",    "sato",    "andrade", "dubois", "yilmaz", "horvat", "kaya"};
-constexpr Words kWords = {"amber",  "bridge", "canyon", "delta",  "ember",   "forge",   "garden", "harbor",
-                          "island", "jasper", "kernel", "lunar",  "meadow",  "nova",    "orbit",  "prairie",
-                          "quartz", "river",  "summit", "timber", "umbra",   "valley",  "willow", "yonder",
-                          "zephyr", "cedar",  "drift",  "falcon", "glacier", "horizon", "iron",   "juniper"};
+constexpr Words kHostWords = {"amber",  "bridge", "canyon", "delta",  "ember",   "forge",   "garden", "harbor",
+                              "island", "jasper", "kernel", "lunar",  "meadow",  "nova",    "orbit",  "prairie",
+                              "quartz", "river",  "summit", "timber", "umbra",   "valley",  "willow", "yonder",
+                              "zephyr", "cedar",  "drift",  "falcon", "glacier", "horizon", "iron",   "juniper"};
 constexpr std::string_view kMailDomains[] = {
     "mail.example", "post.example",  "web.example",     "inbox.example",  "uni.example",
     "corp.example", "cloud.example", "letters.example", "office.example", "department.gov.example"};
@@ -69,9 +69,9 @@ std::string made_up_urls(u64 count, u64 seed) {
     const u64 word = draws(n);
     // Hosts differ in their number of pages, which is distributed like the square of a uniform number.
     const u64 host = bounded(word, bounded(word * kMixFactor, kHosts) + 1);
-    fmt::format_to(std::back_inserter(text), "https://www.{}{}.example/{}/{}-{}-{}\n", alike(kWords, host),
-                   alike(kWords, host / kWords.size() * 7 + host), skewed(kSections, word << 9), alike(kWords, word),
-                   alike(kWords, word >> 8), page(n));
+    fmt::format_to(std::back_inserter(text), "https://www.{}{}.example/{}/{}-{}-{}\n", alike(kHostWords, host),
+                   alike(kHostWords, host / kHostWords.size() * 7 + host), skewed(kSections, word << 9),
+                   alike(kHostWords, word), alike(kHostWords, word >> 8), page(n));
   }
   return text;
 }
