@@ -188,11 +188,19 @@ ensure_kernel() {
   exec {kernel_lock}>&-
 }
 
-# build_preset PRESET TARGET...: brings the targets up to date. Prints nothing when there is nothing to do, one
-# line before and one after when something is built, and everything on failure. One build at a time per tree.
+# build_preset PRESET TARGET...: brings the targets up to date, and says how long that took if anything was built.
 build_preset() {
-  local preset=$1 log started=$SECONDS status=0
-  shift
+  build_times=""
+  build_part "build/$1" "" 0 "$@"
+  say_build_times
+}
+
+# build_part NAME NOTE STEP PRESET TARGET...: brings the targets up to date. Prints nothing when there is nothing to do, one line before
+# something is built, and everything on failure. One build at a time per tree. NAME and NOTE say what is built; STEP is how many seconds
+# of a processor a step takes, for an estimate; 0 for none. Adds to $build_times how long it took.
+build_part() {
+  local name=$1 note=$2 step=$3 preset=$4 log started=$SECONDS status=0
+  shift 4
   mkdir -p "build/$preset"
   log=build/$preset/build.log
   exec {build_lock}>"build/$preset/.lock"
@@ -200,32 +208,46 @@ build_preset() {
   if [ ! -f "build/$preset/build.ninja" ]; then
     say "configuring build/$preset"
     cmake --preset "$preset" >"$log" 2>&1 || status=$?
+    build_times+="configure $((SECONDS - started)) s, "
   fi
+  started=$SECONDS
   if [ "$status" = 0 ]; then
-    cmake --build "build/$preset" --target "$@" 2>&1 | tee "$log" | announce "$preset" || status=$?
+    cmake --build "build/$preset" --target "$@" 2>&1 | tee "$log" | announce "$name" "$note" "$step" || status=$?
   fi
   if [ "$status" != 0 ]; then
     cat "$log" >&2
     say "the build of preset $preset failed: see above, or $PWD/$log"
     exit 1
   fi
-  if grep -q '^\[[0-9]*/[0-9]*\] [BL]' "$log"; then say "built in $((SECONDS - started)) s"; fi
+  if grep -q '^\[[0-9]*/[0-9]*\] [BL]' "$log"; then build_times+="$name $((SECONDS - started)) s, "; fi
   exec {build_lock}>&-
 }
 
-# announce PRESET: reads ninja's output and says once how much there is to build; on a terminal it keeps a count.
+# say_build_times: where the time of this build went, if there was one.
+say_build_times() { [ -z "$build_times" ] || say "built: ${build_times%, }"; }
+
+# announce NAME NOTE STEP: reads ninja's output and says once what is built and how much that is; on a terminal it keeps a count.
 announce() {
-  local line said=no tty=no
+  local line said=no tty=no estimate=""
   [ -t 2 ] && tty=yes
   while IFS= read -r line; do
     case $line in
       \[*/*\]\ [BL]*)
         line=${line%%]*}
         line=${line#[}
-        if [ "$said" = no ]; then said=yes; say "building build/$1, ${line#*/} steps"; fi
+        if [ "$said" = no ]; then
+          said=yes
+          if [ "$3" != 0 ]; then estimate=", $(duration $((${line#*/} * $3 / $(nproc))))"; fi
+          say "building $1, ${line#*/} steps$estimate$2"
+        fi
         if [ "$tty" = yes ]; then printf '\r%s ' "$line" >&2; fi
         ;;
     esac
   done
   if [ "$tty" = yes ] && [ "$said" = yes ]; then printf '\r%20s\r' '' >&2; fi
+}
+
+# duration SECONDS: in words, rounded up.
+duration() {
+  if [ "$1" -le 90 ]; then printf 'about %d s' $((($1 + 9) / 10 * 10)); else printf 'about %d minutes' $((($1 + 59) / 60)); fi
 }

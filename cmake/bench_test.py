@@ -1,0 +1,184 @@
+"""./bench: what it answers without a build, and which harness it builds and runs. In a tree with a harness of our own; nothing is
+compiled.
+
+Run by CTest; by hand: python3 cmake/bench_test.py
+"""
+
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import tempfile
+import unittest
+
+TREE = pathlib.Path(__file__).resolve().parents[1]
+
+# A harness that lacks the pairs of its file `lacks`, and else says its name, where it runs and its arguments.
+HARNESS = """#!/bin/bash
+here=$(dirname "$0")
+if [ "$1" = missing-pairs ]; then
+  for pair in $(cat "$here/lacks" 2>/dev/null); do
+    [ -e "$here/asked_pairs" ] && [ "${0##*/}" = harness_asked ] && grep -qx "$pair" "$here/asked_pairs" && continue
+    case " ${*//=/ } " in *" ${pair%:*} "*" ${pair#*:} "*) echo "$pair";; esac
+  done
+elif [ "$1 $3" = "experiment --dry-run" ]; then
+  echo "harness --index=art --sync=olc --threads=1"
+  echo "harness --index=art --sync=olc --threads=2"
+else
+  echo "${0##*/} in $PWD: $*"
+fi
+"""
+
+# cmake and ninja that note each call. A build makes the harness that is its target.
+TOOLS = {
+    "dpkg-query": """shift 3; for package; do echo "installed $package"; done""",
+    "cmake": """case $1 in
+      --preset) mkdir -p build/release; touch build/release/build.ninja;;
+      --build) echo "[1/20] Building CXX object x.o"; cp "$OWN_HARNESS" "$2/$4"; chmod +x "$2/$4";;
+    esac""",
+    "ninja": """[ ! -e "$2/stale" ] || [ "$3" != -n ] || echo "[1/9] Building CXX object CMakeFiles/harness_pairs.dir/harness_pairs/art_0.cc.o" """,
+}
+
+
+class Tree(unittest.TestCase):
+    def setUp(self):
+        temporary = tempfile.TemporaryDirectory()
+        self.addCleanup(temporary.cleanup)
+        self.folder = pathlib.Path(temporary.name)
+        self.tree = self.folder / "tree"
+        (self.tree / "cmake").mkdir(parents=True)
+        for name in ("bench", "cmake/setup.sh", "CMakeLists.txt"):
+            shutil.copy(TREE / name, self.tree / name)
+        shutil.copytree(TREE / "docs/help", self.tree / "docs/help")
+        (self.folder / "own_harness").write_text(HARNESS)
+        (self.folder / "bin").mkdir()
+        (self.folder / "calls").touch()
+        for name, text in TOOLS.items():
+            path = self.folder / "bin" / name
+            path.write_text(f'#!/bin/bash\necho "{name} $*" >>"{self.folder}/calls"\n{text}\n')
+            path.chmod(0o755)
+        self.build = self.tree / "build/release"
+
+    def bench(self, *arguments):
+        environment = os.environ | {"PATH": f"{self.folder}/bin:{os.environ['PATH']}", "OWN_HARNESS": str(self.folder / "own_harness")}
+        return subprocess.run([self.tree / "bench", *arguments], cwd=self.folder, env=environment, stdin=subprocess.DEVNULL,
+                              capture_output=True, text=True, timeout=60, check=False)
+
+    def calls(self):
+        """Those of cmake since the last look."""
+        calls = [call for call in (self.folder / "calls").read_text().splitlines() if call.startswith("cmake")]
+        (self.folder / "calls").write_text("")
+        return calls
+
+    def lacks(self, *pairs):
+        self.build.mkdir(parents=True, exist_ok=True)
+        (self.build / "lacks").write_text("\n".join(pairs))
+
+    def asked(self):
+        path = self.build / "asked_pairs"
+        return path.read_text().split() if path.exists() else []
+
+    def full(self):
+        """Every pair is built."""
+        self.build.mkdir(parents=True, exist_ok=True)
+        (self.build / "build.ninja").touch()
+        shutil.copy(self.folder / "own_harness", self.build / "harness")
+        (self.build / "harness").chmod(0o755)
+
+
+class Answers(Tree):
+    """Nothing is built or installed for these."""
+
+    def text(self, topic):
+        return (TREE / f"docs/help/{topic}.txt").read_text()
+
+    def test_help_and_list_are_texts(self):
+        for arguments, topic in ((["--help"], "harness"), ([], "harness"), (["help"], "harness"), (["-h"], "harness"),
+                                 (["--threads=1", "--help"], "harness"), (["ab", "--help"], "ab"), (["help", "ab"], "ab"),
+                                 (["help", "keys"], "keys"), (["help", "topics"], "topics"), (["list", "indexes"], "indexes")):
+            with self.subTest(arguments=arguments):
+                done = self.bench(*arguments)
+                self.assertEqual((done.stdout, done.returncode), (self.text(topic), 0), done.stderr)
+        everything = self.bench("list").stdout
+        for topic in ("indexes", "policies", "keys", "pmu"):
+            self.assertIn(self.text(topic), everything)
+        self.assertEqual((self.folder / "calls").read_text(), "")
+
+    def test_a_wrong_word_is_one_line(self):
+        for arguments, words in ((["lsit"], "bench: there is no command 'lsit'; there are ab,"),
+                                 (["help", "lsit"], "bench: help: there is no 'lsit'; there are ab,"),
+                                 (["list", "ab"], "bench: list: there is no 'ab'; there are indexes,"),
+                                 (["help", "ab", "x"], "bench: help: 'x' is too much"), (["--version", "x"], "bench: --version: 'x'"),
+                                 ([""], "bench: there is no command ''")):
+            with self.subTest(arguments=arguments):
+                done = self.bench(*arguments)
+                self.assertEqual((done.stdout, done.returncode), ("", 2))
+                self.assertEqual(done.stderr.count("\n"), 1)
+                self.assertTrue(done.stderr.startswith(words), done.stderr)
+        self.assertEqual((self.folder / "calls").read_text(), "")
+
+    def test_the_version_is_told_by_a_harness_or_by_the_tree(self):
+        version = re.search(r"VERSION ([0-9.]+) LANGUAGES", (TREE / "CMakeLists.txt").read_text())[1]
+        done = self.bench("--version")
+        self.assertEqual((done.stdout.splitlines()[0], done.returncode), (f"latchlab {version}", 0))
+        self.full()
+        self.assertIn("harness in", self.bench("--version").stdout)
+        self.assertEqual(self.calls(), [])
+
+    def test_list_is_the_harness_s_own_once_there_is_one(self):
+        self.full()
+        self.assertIn(": list keys\n", self.bench("list", "keys").stdout)
+
+
+class Builds(Tree):
+    def test_a_first_run_builds_the_library_and_the_pair_that_it_names(self):
+        self.lacks("art:rtm", "art:olc")
+        done = self.bench("--index=art", "--sync=rtm")
+        self.assertEqual((done.stdout, done.returncode), (f"harness_asked in {self.folder}: --index=art --sync=rtm\n", 0), done.stderr)
+        self.assertEqual(self.asked(), ["art:rtm"])
+        self.assertEqual(self.calls(), ["cmake --preset release"] + 2 * ["cmake --build build/release --target harness_asked"])
+        self.assertRegex(done.stderr, r"bench: configuring build/release\n"
+                         r"bench: building the library, 20 steps, about \d+ s\n"
+                         r"bench: building art:rtm, 20 steps, about \d+ s; the rest is built when it is asked for\n"
+                         r"bench: built: configure \d+ s, the library \d+ s, art:rtm \d+ s\n")
+
+    def test_another_pair_is_added_and_one_that_is_there_is_not(self):
+        self.lacks("art:rtm", "art:olc")
+        self.bench("--index=art", "--sync=rtm")
+        self.bench("--index=art", "--sync=olc")
+        self.assertEqual(self.asked(), ["art:rtm", "art:olc"])
+        self.calls()
+        self.bench("--index=art", "--sync=rtm")
+        self.assertEqual(self.asked(), ["art:rtm", "art:olc"])
+        self.assertEqual(len(self.calls()), 1)
+
+    def test_an_experiment_builds_the_pairs_of_its_points(self):
+        self.lacks("art:rtm", "art:olc")
+        done = self.bench("experiment", "some", "--quick")
+        self.assertEqual(self.asked(), ["art:olc"], done.stderr)
+        self.assertIn(": experiment some --quick\n", done.stdout)
+        self.bench("experiment")
+        self.assertEqual(self.asked(), ["art:olc"])
+
+    def test_the_harness_with_every_pair_is_run_while_none_is_stale(self):
+        self.full()
+        done = self.bench("--index=art", "--sync=rtm")
+        self.assertEqual(done.stdout, f"harness in {self.folder}: --index=art --sync=rtm\n", done.stderr)
+        self.assertEqual(self.calls(), ["cmake --build build/release --target harness"])
+        (self.build / "stale").touch()
+        self.lacks("art:rtm")
+        done = self.bench("--index=art", "--sync=rtm")
+        self.assertIn("harness_asked in", done.stdout)
+        self.assertEqual(set(self.calls()), {"cmake --build build/release --target harness_asked"})
+
+    def test_a_harness_with_some_pairs_gives_way_where_it_lacks_one(self):
+        self.full()
+        self.lacks("art:rtm")
+        self.assertIn("harness in", self.bench("--index=art", "--sync=olc").stdout)
+        self.assertIn("harness_asked in", self.bench("--index=art", "--sync=rtm").stdout)
+        self.assertEqual(self.asked(), ["art:rtm"])
+
+
+if __name__ == "__main__":
+    unittest.main()
