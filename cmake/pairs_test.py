@@ -1,4 +1,4 @@
-"""The units of pairs that CMake generates: up to seven policies of an index each, whatever their number."""
+"""The units of pairs that CMake generates, and what it says of the pairs that a build lacks."""
 import os
 import pathlib
 import re
@@ -10,15 +10,19 @@ SOURCE = pathlib.Path(__file__).resolve().parent.parent
 POLICIES = ["none", "mutex", "spin", "rwspin", "rtm", "olc", "hybrid", "hle"]
 
 
-class Units(unittest.TestCase):
+class Generated(unittest.TestCase):
+    def configure(self, build, pairs):
+        # The generator that setup.sh installs: CMake's default one needs make, which a bare Debian lacks.
+        command = ["cmake", "-G", "Ninja", "-S", SOURCE, "-B", build, "-DBUILD_TESTING=OFF", f"-DLATCHLAB_PAIRS={pairs}"]
+        done = subprocess.run(command, capture_output=True, text=True, check=False, env={**os.environ, "CXX": "g++"})
+        self.assertEqual(done.returncode, 0, done.stderr)
+
+
+class Units(Generated):
     def units_of(self, policies):
         """{file: policies} of cuckoo under these."""
-        pairs = ";".join(f"cuckoo:{policy}" for policy in policies)
         with tempfile.TemporaryDirectory() as build:
-            # The generator that setup.sh installs: CMake's default one needs make, which a bare Debian lacks.
-            command = ["cmake", "-G", "Ninja", "-S", SOURCE, "-B", build, "-DBUILD_TESTING=OFF", f"-DLATCHLAB_PAIRS={pairs}"]
-            done = subprocess.run(command, capture_output=True, text=True, check=False, env={**os.environ, "CXX": "g++"})
-            self.assertEqual(done.returncode, 0, done.stderr)
+            self.configure(build, ";".join(f"cuckoo:{policy}" for policy in policies))
             generated = sorted(pathlib.Path(build, "harness_pairs").glob("cuckoo_*.cc"))
             return {path.name: re.findall(r'"cuckoo", "([a-z-]+)"', path.read_text()) for path in generated}
 
@@ -29,6 +33,52 @@ class Units(unittest.TestCase):
                 self.assertEqual(list(units), ["cuckoo_0.cc", "cuckoo_7.cc"][: 1 + (count > 7)])
                 self.assertEqual(sorted(sum(units.values(), [])), sorted(POLICIES[:count]))
                 self.assertLessEqual(max(len(of_unit) for of_unit in units.values()), 7)
+
+
+class Asked(Generated):
+    """harness_asked: the pairs that a file names."""
+
+    def setUp(self):
+        temporary = tempfile.TemporaryDirectory()
+        self.addCleanup(temporary.cleanup)
+        self.build = pathlib.Path(temporary.name)
+        self.pairs = self.build / "harness_asked_pairs"
+
+    def ask(self, text):
+        (self.build / "asked_pairs").write_text(text)
+        self.configure(self.build, "null:none")
+
+    def test_each_pair_is_a_unit_that_others_leave_alone(self):
+        self.ask("")
+        self.assertEqual([path.name for path in self.pairs.glob("*_*.cc")], ["registry_all.cc"])
+        self.ask("cuckoo:tbb-rw\nart:nosuch\n*:*\n\ngarb")
+        unit = self.pairs / "cuckoo_tbb-rw.cc"
+        self.assertEqual(sorted(path.name for path in self.pairs.glob("*.cc")), [unit.name, "registry_all.cc"])
+        written = unit.stat().st_mtime_ns
+        self.ask("cuckoo:tbb-rw\nart:olc\n")
+        self.assertTrue((self.pairs / "art_olc.cc").exists())
+        self.assertEqual(unit.stat().st_mtime_ns, written)
+        registry = (self.pairs / "registry_all.cc").read_text()
+        for function in ("register_art_olc", "register_cuckoo_tbb_rw"):
+            self.assertEqual(registry.count(f"{function}("), 2)
+
+    def test_what_is_lacking_is_the_rest_of_the_matrix(self):
+        self.ask("cuckoo:olc\nnull:none\n")
+        registry = (self.pairs / "registry_all.cc").read_text()
+        lacking = {index: re.findall(r'"([^"]+)"', policies)
+                   for index, policies in re.findall(r'add_lacking\({"(\w+)", {(.*?)}', registry)}
+        self.assertNotIn("olc", lacking["cuckoo"])
+        self.assertEqual(set(lacking["cuckoo"]) | {"olc"}, set(lacking["art"]))
+        self.assertNotIn("null", lacking)
+        self.assertEqual(lacking["memc3"], ["own"])
+
+    def test_the_word_of_another_index_means_one_as_its_header_says(self):
+        self.ask("")
+        registry = (self.pairs / "registry_all.cc").read_text()
+        said = sorted(re.findall(r'}, {"(\w+)", "(\w+)"}}\)', registry))
+        headers = "".join(path.read_text() for path in (SOURCE / "indexes").rglob("*.h"))
+        self.assertEqual(said, sorted(re.findall(r'kMeantBy{\.index = "(\w+)", \.option = "(\w+)"}', headers)))
+        self.assertTrue(said)
 
 
 if __name__ == "__main__":
