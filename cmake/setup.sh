@@ -9,7 +9,7 @@ bench_packages="g++ cmake ninja-build libfmt-dev nlohmann-json3-dev libhwloc-dev
 # NUMA nodes in software, with the kernel that it boots.
 test_packages="catch2 python3 python3-jsonschema binutils qemu-system-x86 busybox-static cpio"
 # What `.ci/run` adds: the second compiler with libFuzzer, and what looks at the style.
-ci_packages="clang-19 libclang-rt-19-dev clang-format-19 clang-tidy-19"
+ci_packages="clang-19 libclang-rt-19-dev clang-format-19 clang-tidy-19 doxygen"
 kernel_package=linux-image-cloud-amd64
 
 # What `./bench experiment` adds: environments of Debian's Python, and from PyPI what draws figures, in one of them.
