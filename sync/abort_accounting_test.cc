@@ -1,4 +1,4 @@
-// What an abort costs is counted and timed behind it, on a clock that goes one on each time that it is read.
+// Tests that the costs of aborts are counted and timed after them, by a clock that advances by one at each reading.
 #include <vector>
 
 #include "src/machine/emulated.h"
@@ -18,7 +18,7 @@ struct Ticking : Emulated {
   static u64 now() { return ++reads; }
 };
 
-/// Counters of one operation whose transactions abort with the statuses, then commit.
+/// Returns the counters of one operation whose transactions abort with these statuses and then commit.
 template <class P>
 typename P::Counters after(std::string_view spec, const std::vector<u32>& statuses) {
   House<P> house(spec);
@@ -58,13 +58,13 @@ TEST_CASE("Commits are counted by the number of their try") {
   CHECK(at(21).commits == 0);
 }
 
-TEST_CASE("The time from the first abort to the commit is that of retrying") {
+TEST_CASE("retry_ns is the time from the first abort to the commit") {
   const RtmCounters rtm = after<Rtm<Ticking>>("rtm:20", {kAbortConflict, kAbortConflict});
   CHECK(rtm.retry_ns == 1);
   CHECK(rtm.hold_ns == 0);
 }
 
-TEST_CASE("The time with the lock is that of holding") {
+TEST_CASE("hold_ns is the time with the lock") {
   const RtmCounters rtm = after<Rtm<Ticking>>("rtm:0", {kAbortConflict});
   CHECK(rtm.fallbacks == 1);
   CHECK(rtm.retry_ns == 1);
@@ -78,7 +78,7 @@ TEST_CASE("The time with the lock is that of holding") {
   CHECK(adaptive.hold_ns == 1);
 }
 
-TEST_CASE("Aborts are counted by cause and by status, and the two agree") {
+TEST_CASE("Aborts are counted by cause and by status, and a difference of the sums is reported") {
   const RtmCounters rtm = after<Rtm<Ticking>>("rtm:20", {kAbortConflict, kAbortConflict | kAbortRetry, 0});
   CHECK(rtm.histogram[kAbortConflict] == 1);
   CHECK(rtm.histogram[kAbortConflict | kAbortRetry] == 1);
@@ -86,10 +86,10 @@ TEST_CASE("Aborts are counted by cause and by status, and the two agree") {
   TransactionCounters counters;
   counters.begins = 1;
   ++counters.conflict;
-  CHECK(counters.inconsistency() == "aborts by cause 1 are not those by status 0");
+  CHECK(counters.inconsistency() == "aborts by cause 1 != aborts by status 0");
 }
 
-TEST_CASE("Later commits that are more than all of them are a contradiction") {
+TEST_CASE("More commits after the first try than commits are reported") {
   TransactionCounters counters;
   counters.begins = 3;
   counters.abort(kAbortConflict);
@@ -97,7 +97,7 @@ TEST_CASE("Later commits that are more than all of them are a contradiction") {
   counters.commit(3);
   CHECK(counters.inconsistency() == "");
   ++counters.commits_at_2;
-  CHECK(counters.inconsistency() == "commits at a later try 2 are more than commits 1 or aborts 2");
+  CHECK(counters.inconsistency() == "commits after the first try 2 exceed commits 1 or aborts 2");
 }
 
 }  // namespace

@@ -1,21 +1,24 @@
 #pragma once
-// `adaptive`: the global lock of `spin`, elided as `rtm` does (elided_lock.h), by who knows what an abort means.
+// `adaptive`: the global lock of `spin`, elided by transactions (elided_lock.h), with a response to each cause of
+// abort.
 //
-//     lock busy    its holder will be done: wait until it is free. Costs nothing of the budget
-//     pool dry     fill it outside, more each time; the lock when memory is out
-//     zero         a page that nobody has touched, or whose Accessed bit was cleared: scout (scouting_tx.h), try again,
-//                  twice at most, then the lock. A retry alone never helps: the page stays as it is
-//     capacity     once may be bad luck; after the second the lock. A thread whose operations are often too large skips
-//                  speculation for a while
-//     conflict     wait a random time; from the third on in a queue, one at a time, while the others run
-//     any other    try again, while there is budget
+//     lock busy    wait until the lock is free; this costs no budget
+//     pool dry     fill it outside, with more each time; take the lock when memory is out
+//     zero         probably a page that was never touched, or whose Accessed bit was cleared: scout (scouting_tx.h) and
+//                  try again, at most twice, then take the lock. A retry alone never helps, because the page stays as
+//                  it is
+//     capacity     try again once, because it may have been chance; then take the lock. A thread whose operations are
+//                  often too large skips speculation for a while
+//     conflict     wait a random time; from the third conflict on, retry in a queue, one operation at a time, while the
+//                  others run
+//     any other    try again while there is budget
 //
-// When the budget is used up: lock free? take it : wait and speculate with a new one, as `rtm` with respec=1. The
-// budget is learned (budget_learner.h), and 0 is one of them: a thread that is alone is better off with the lock. What
-// it costs then is counted as direct_lock and not as a fallback.
+// When the budget is used up and the lock is free, take it. Otherwise wait and speculate with a new budget, as `rtm`
+// does with respec=1. The budget is learned (budget_learner.h). It may be 0, because a thread that is alone is better
+// off with the lock; such an operation is counted as direct_lock and not as a fallback.
 //
-// Scouts read beside transactions and beside who holds the lock, so cells are racy, and what is unlinked waits for a
-// grace period; only scouts enter an epoch, since everybody else excludes or is excluded.
+// Scouts read beside transactions and beside the lock's holder. So cells are racy, and unlinked nodes wait for a grace
+// period. Only scouts enter an epoch, because all other operations exclude each other.
 #include <algorithm>
 #include <array>
 #include <optional>
@@ -34,12 +37,12 @@ namespace latchlab {
 
 /// ops = commits + fallbacks + direct_lock.
 struct AdaptiveCounters : RtmCounters {
-  u64 direct_lock = 0;     ///< operations that did not speculate: the lock is cheaper, or they are skipped
-  u64 skips = 0;           ///< of these, because earlier ones were too large for a transaction
-  u64 scouts = 0;          ///< runs for the pages that they touch
-  u64 scout_repaired = 0;  ///< of these, behind which the next try committed
-  u64 queued = 0;          ///< operations that went into the queue of conflicts
-  u64 budget_changes = 0;  ///< how often another budget became the cheapest
+  u64 direct_lock = 0;     ///< operations that took the lock without speculation: budget 0, or skipped
+  u64 skips = 0;           ///< the skipped ones of these: earlier operations were too large for a transaction
+  u64 scouts = 0;          ///< runs of a body that only touched pages
+  u64 scout_repaired = 0;  ///< scouts after which the next try committed
+  u64 queued = 0;          ///< operations that entered the queue of conflicts
+  u64 budget_changes = 0;  ///< the number of times that another budget became the cheapest
 
   static constexpr auto fields() {
     using C = AdaptiveCounters;
@@ -64,36 +67,36 @@ class Adaptive : public ElidedLock<Adaptive<M, Bugs>, M, Bugs> {
  public:
   static constexpr std::string_view kName = "adaptive";
   static constexpr std::string_view kAbout =
-      "one global lock, elided by who heeds why transactions abort, and learns its budget";
-  /// Bodies are run on what nothing proves.
+      "one global lock, elided with a response to each cause of abort and a learned budget";
+  /// Bodies also run as scouts, whose reads are not validated.
   static constexpr bool kScouts = true;
   using Layout = UnlatchedLayout<M, Bugs>;
   using Tx = ScoutingTx<M>;
   using Reclaimer = Epochs<M>;
   using Counters = AdaptiveCounters;
 
-  /// What a thread has learned. At Scale::kTiny every operation may have another budget, so that short schedules come
-  /// to the lock.
+  /// The state that a thread has learned. At Scale::kTiny every operation may have another budget, so that short
+  /// schedules reach the lock.
   template <Scale kScale>
   struct LearnedAt {
     std::conditional_t<kScale == Scale::kTiny, BudgetLearner<1, 1>, BudgetLearner<>> budget;
-    u32 too_large = 0;  // rises with operations that did not fit, falls with those that did
-    u32 skip = 0;       // operations, from now on
+    u32 too_large = 0;  // rises with operations that did not fit, and falls with those that did
+    u32 skip = 0;       // the number of operations to skip from now on
   };
   using Learned = LearnedAt<Scale::kReal>;
 
   explicit Adaptive(const NoOptions&) : Base(M::transactions_work()) {}
 
-  /// The thread does something else: that is not what operations cost.
+  /// Tells the learner that the thread does other work, whose time is not a cost of operations.
   template <class Me>
   void idle(Me& me) const {
     if (this->elides_) me.learned.budget.pause(M::now());
   }
 
-  /// Why this process runs `adaptive` on its lock; nothing where transactions work.
+  /// Returns the reason why this process runs `adaptive` under its lock, or nothing if transactions work.
   static std::optional<std::string> degraded(const NoOptions&) {
     if (M::transactions_work()) return std::nullopt;
-    return "adaptive runs on its lock: " + why_no_rtm().value_or("this machine has no transactions");
+    return "adaptive runs under its lock: " + why_no_rtm().value_or("this machine has no transactions");
   }
 
   template <class Me, class Body>
@@ -114,7 +117,7 @@ class Adaptive : public ElidedLock<Adaptive<M, Bugs>, M, Bugs> {
   }
 
  private:
-  static constexpr u32 kMostTopUps = 8, kMostScouts = 2, kMostCapacity = 1, kQueueFrom = 3;  // of one operation
+  static constexpr u32 kMostTopUps = 8, kMostScouts = 2, kMostCapacity = 1, kQueueFrom = 3;  // per operation
   static constexpr u32 kTooLargeStep = 64, kTooLargeMost = 256, kSkip = 64;
 
   template <class Me, class Run>
@@ -139,7 +142,7 @@ class Adaptive : public ElidedLock<Adaptive<M, Bugs>, M, Bugs> {
   template <class Me, class Run>
   [[nodiscard, gnu::always_inline]] inline u32 try_once(Me& me, Tx& tx, const Run& run) {
     this->await_free(me.counters);
-    (void)me.pool->top_up();  // when memory is out this fails, and only who needs memory must fall back and fail
+    (void)me.pool->top_up();  // a failure is ignored: only an operation that needs memory must fall back and fail
     const u32 status = this->transact(me.counters, tx.blocks(), run);
     if (status == kCommitted) [[likely]]
       me.learned.too_large -= me.learned.too_large != 0;
@@ -208,7 +211,7 @@ class Adaptive : public ElidedLock<Adaptive<M, Bugs>, M, Bugs> {
     me.reclaim.enter();
     tx.scout(run);
     me.reclaim.leave();
-    me.reclaim.idle();  // it may be long until the next one
+    me.reclaim.idle();  // the next scout may be far off
   }
 
   static void note_too_large(auto& learned) {

@@ -1,4 +1,4 @@
-// Every decision that adaptive takes after an abort, with aborts planned on the emulated machine.
+// Tests of every decision that adaptive takes after an abort, with planned aborts on the emulated machine.
 #include "sync/adaptive.h"
 
 #include <random>
@@ -20,7 +20,7 @@ using testing::Twins;
 using testing::Watched;
 
 using P = Adaptive<Emulated>;
-constexpr u32 kBudget = kBudgets.back();  // of a thread that has learned nothing yet
+constexpr u32 kBudget = kBudgets.back();  // the budget of a thread that has learned nothing yet
 
 const std::vector<u32> kStatuses{explicit_status(kBusyCode),
                                  explicit_status(kArenaCode),
@@ -33,8 +33,8 @@ const std::vector<u32> kStatuses{explicit_status(kBusyCode),
                                  kAbortRetry,
                                  0};
 
-/// What the essay says of one operation whose lock nobody else wants: the transactions abort with the statuses given,
-/// then the next one is left alone.
+/// Returns the counters that adaptive.h's description implies for one operation on an uncontended lock. Its
+/// transactions abort with the given statuses, and the next one is left alone.
 AdaptiveCounters decide(const std::vector<u32>& statuses) {
   AdaptiveCounters c;
   c.ops = 1;
@@ -82,7 +82,7 @@ void check_one_operation(const std::vector<u32>& statuses, AbortMoment at, u32 a
   wanted.wait_ns = me.counters.wait_ns, wanted.retry_ns = me.counters.retry_ns, wanted.hold_ns = me.counters.hold_ns;
   bool same = true;
   for (const auto& field : AdaptiveCounters::fields()) same &= me.counters.*field.member == wanted.*field.member;
-  // Once, and whole: what an abort or a scout leaves behind would be seen here.
+  // The operation took effect once, and whole: traces of an abort or a scout would show here.
   same &= before == 0 && twins.now().first == 1 && twins.now().second == 1;
   same &= me.counters.inconsistency().empty();
   if (same) return;
@@ -93,7 +93,7 @@ void check_one_operation(const std::vector<u32>& statuses, AbortMoment at, u32 a
                        << ", access " << access);
 }
 
-TEST_CASE("Each status has its answer, as often as is said and not once more") {
+TEST_CASE("adaptive responds to each status as documented, and exactly as often") {
   for (const u32 status : kStatuses) {
     for (u32 aborts = 1; aborts <= kBudget + 2; ++aborts) {
       const std::vector<u32> statuses(aborts, status);
@@ -104,7 +104,7 @@ TEST_CASE("Each status has its answer, as often as is said and not once more") {
   }
 }
 
-TEST_CASE("Statuses that come mixed are counted each for itself") {
+TEST_CASE("adaptive counts the causes of mixed statuses separately") {
   std::mt19937_64 random(test_seed());
   for (int round = 0; round < 3000; ++round) {
     std::vector<u32> statuses(1 + random() % 40);
@@ -134,12 +134,12 @@ TEST_CASE("A scout runs the body outside transactions and leaves nothing behind"
   CHECK(outside == 1);
   CHECK(inside == 1);
   REQUIRE(made.size() == 2);
-  CHECK(made[0] == made[1]);  // the block whose page the scout has touched
+  CHECK(made[0] == made[1]);  // the operation gets the block whose page the scout has touched
   CHECK(house.memory.bytes().live == sizeof(Block));
   CHECK(me.counters.scout_repaired == 1);
 }
 
-TEST_CASE("What is unlinked waits for scouts") {
+TEST_CASE("A retired block waits for scouts") {
   struct Block {
     u64 words[8];
   };
@@ -160,7 +160,7 @@ TEST_CASE("What is unlinked waits for scouts") {
   other.reclaim.leave();
 }
 
-TEST_CASE("From its third conflict on an operation is in the queue") {
+TEST_CASE("An operation enters the queue at its third conflict") {
   using OnWatched = Adaptive<Watched>;
   for (const u32 conflicts : {2, 3}) {
     CAPTURE(conflicts);
@@ -171,11 +171,11 @@ TEST_CASE("From its third conflict on an operation is in the queue") {
         AbortInjection::Script(conflicts, PlannedAbort{.at = AbortMoment::kCommit, .status = kAbortConflict})));
     house.policy.write(me, [](auto&) -> Attempt<int> { return 0; });
     CHECK(me.counters.commits == 1);
-    CHECK(Watched::exchanges == (conflicts == 3));  // of the queue's end; the lock is not taken
+    CHECK(Watched::exchanges == (conflicts == 3));  // one exchange of the queue's tail; the lock is not taken
   }
 }
 
-TEST_CASE("A thread that has scouted and then does nothing keeps nobody's memory") {
+TEST_CASE("A thread that idles after a scout holds up no retired block") {
   struct Block {
     u64 words[8];
   };
@@ -200,7 +200,7 @@ TEST_CASE("A thread that has scouted and then does nothing keeps nobody's memory
   CHECK(house.reclaimer.counters().freed > 0);
 }
 
-TEST_CASE("A thread whose operations do not fit skips speculation for a while") {
+TEST_CASE("A thread whose operations exceed the capacity skips speculation for a while") {
   House<P> house("adaptive");
   House<P>::ThreadState me(house);
   const auto add = [](auto&) -> Attempt<int> { return 0; };
@@ -222,7 +222,7 @@ TEST_CASE("A thread whose operations do not fit skips speculation for a while") 
   CHECK(me.counters.inconsistency() == "");
 }
 
-TEST_CASE("Operations that fit make up for those that do not") {
+TEST_CASE("Enough operations that fit keep a thread from skipping speculation") {
   House<P> house("adaptive");
   House<P>::ThreadState me(house);
   const auto add = [](auto&) -> Attempt<int> { return 0; };
@@ -249,7 +249,7 @@ TEST_CASE("A pool that runs dry inside adaptive's transaction is filled outside,
   CHECK(house.memory.bytes().live == 32 * kLargeNodesBytes);
 }
 
-TEST_CASE("The lock without speculation is one of the budgets that are tried") {
+TEST_CASE("The budget 0, which takes the lock without speculation, is tried too") {
   House<P> house("adaptive");
   House<P>::ThreadState me(house);
   for (int i = 0; i < 20'000; ++i) house.policy.read(me, [](auto&) -> Attempt<int> { return 0; });
@@ -270,10 +270,10 @@ TEST_CASE("Beside a held lock adaptive waits and then runs") {
   CHECK(seen.counters.wait_ns > 0);
 }
 
-TEST_CASE("Adaptive says why it runs on its lock") {
+TEST_CASE("Adaptive says why it runs under its lock") {
   const auto why = Adaptive<Native>::degraded({});
   CHECK(why.has_value() == !Native::transactions_work());
-  if (why) CHECK_THAT(*why, Catch::StartsWith("adaptive runs on its lock: "));
+  if (why) CHECK_THAT(*why, Catch::StartsWith("adaptive runs under its lock: "));
 }
 
 }  // namespace

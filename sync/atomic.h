@@ -1,9 +1,8 @@
 #pragma once
-// `atomic`: `none` plus one shared counter that every operation increments: what a single hot line costs.
+// `atomic`: `none` plus one shared counter that every operation increments. It measures the cost of a single hot line.
 //
-// Leis's slides draw it between no synchronization and the locks. It protects nothing, so, as under `none`,
-// one thread may write. The counter is the only thing on its two lines; what is measured is the line's way
-// from core to core.
+// Leis's slides draw it between no synchronization and the locks. It protects nothing so, as under `none`, one thread
+// may write. The counter is alone on its two lines, so the cost is that of moving the line from core to core.
 #include "sync/coarse.h"
 
 namespace latchlab {

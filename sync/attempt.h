@@ -1,5 +1,5 @@
 #pragma once
-// What one run of a body came to: a value, or the reason why it has none.
+// The result of one attempt, which is one run of a body: a value, or the reason why there is none.
 #include <optional>
 #include <utility>
 
@@ -8,45 +8,47 @@
 namespace latchlab {
 
 enum class Failure : u8 {
-  kRestart = 1,   ///< something read has changed: run the body again
+  kRestart = 1,   ///< data that was read has changed: run the body again
   kNoMemory = 2,  ///< make returned null: the policy unlocks, then throws std::bad_alloc
 };
 inline constexpr Failure kRestart = Failure::kRestart;
 inline constexpr Failure kNoMemory = Failure::kNoMemory;
 
-/// The value of a key; nothing where it is not there.
+/// The value of a key; nothing if the key is absent.
 using Found = std::optional<u64>;
 
-/// How a pair is put.
+/// The condition under which a pair is put.
 enum class Put : u8 {
-  kInsert,  ///< if the key is absent
-  kUpdate,  ///< if it is there
-  kUpsert   ///< either way
+  kInsert,  ///< only if the key is absent
+  kUpdate,  ///< only if the key is present
+  kUpsert   ///< in both cases
 };
 
-/// What is about to be done with a key: an insert may need more of the index than a change of what is there.
+/// The operation that a prefetch prepares: an insert may need more lines of the index than a change of a present key.
 enum class Hint : u8 { kInsert, kChange };
 
-/// What came of putting a pair into an index that may have to make room first.
+/// The result of putting a pair into an index that may have to make room first.
 enum class PutResult : u8 {
-  kNo,  ///< it is not new, and an insert changed nothing; or it is not there to be updated
+  kNo,  ///< an insert or upsert found the key present (an insert changed nothing), or an update found it absent
   kYes,
-  kNoRoom,  ///< nothing was changed: to be tried again when room has been made
+  kNoRoom,  ///< nothing was changed: try again after room has been made
 };
 
-/// What came of a step of a task.
+/// The result of one step of a maintenance task.
 enum class StepResult : u8 {
-  kOneDone,  ///< one of many things alike was done
-  kChanged,  ///< what is left has been written
-  kFull,     ///< the index may have no more, and that was all
+  kOneDone,  ///< one of many equal parts of the work is done
+  kChanged,  ///< the step has written the rest of the task
+  kFull,     ///< the index may not grow any more, so the task ends
 };
 
-/// What came of a step to a child with a guess.
+/// The result of a step to a child whose tag was guessed.
 enum class GuessResult : u8 {
   kChanged,  ///< the node has changed: restart
-  kOther,    ///< arrived, at a node with another tag
-  kGuessed,  ///< arrived, as guessed
+  kOther,    ///< the step succeeded, and the child has another tag
+  kGuessed,  ///< the step succeeded, and the guess was right
 };
+
+/// The result of an attempt: a value or a Failure.
 
 template <class T>
 class [[nodiscard]] Attempt {
@@ -57,7 +59,7 @@ class [[nodiscard]] Attempt {
   constexpr Attempt(Failure failure) : failure_(static_cast<u8>(failure)) {}
 
   constexpr explicit operator bool() const { return failure_ == 0; }
-  constexpr Failure failure() const { return static_cast<Failure>(failure_); }  // only where there is no value
+  constexpr Failure failure() const { return static_cast<Failure>(failure_); }  // only if there is no value
   constexpr T& operator*() & { return value_; }
   constexpr T operator*() && { return std::move(value_); }
   constexpr const T& operator*() const& { return value_; }

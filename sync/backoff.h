@@ -1,10 +1,9 @@
 #pragma once
-// What an optimistic operation does between a restart and the next try: waits a random, bounded time.
+// The backoff of an optimistic operation between a restart and its next attempt: it waits a random, bounded time.
 //
-// Two operations that made each other restart would do so again if they came back together, so the time is
-// random; its bound doubles with each restart, up to about as long as a long operation. After some restarts
-// the processor is given away instead: with more threads than processors, the one that we collide with may
-// not be running.
+// Two operations that made each other restart would do so again if they came back together, so the time is random. Its
+// bound doubles with each restart, up to the time of a long operation. After some restarts the thread yields instead:
+// with more threads than processors, the conflicting thread may be descheduled.
 #include <algorithm>
 
 #include "src/base/hash.h"
@@ -12,13 +11,13 @@
 
 namespace latchlab {
 
-/// After `restarts` earlier ones of the same operation: fewer than 512 pauses of 10 to 140 cycles each, or from
-/// the 17th on a yield.
+/// Waits after a restart. `restarts` counts the earlier restarts of the operation. Executes fewer than 512 pauses of 10
+/// to 140 cycles each or, from the 17th restart on, yields.
 template <class M>
 void back_off(u32 restarts) {
   constexpr u32 kFirstBound = 8, kLastBound = 512, kRestartsBeforeYield = 16;
   if (restarts >= kRestartsBeforeYield) return M::yield();
-  // The clock is the only source that differs between threads and still replays on the simulated machine.
+  // Only the clock differs between threads and still replays on the simulated machine.
   const u64 random = mix64(M::now());
   for (u64 left = random % std::min(kFirstBound << restarts, kLastBound); left > 0; --left) M::pause();
 }

@@ -1,20 +1,20 @@
 #pragma once
-// How often a thread should speculate before it takes the lock, learned from what operations cost it.
+// The budget of speculation, learned per thread: how often should an operation retry before it takes the lock?
 //
 // There are a few budgets to choose from; the first, 0, does not speculate at all. A thread runs windows of operations
-// under the one that was cheapest so far, and now and then a short window under another:
+// under the cheapest budget so far, and sometimes a short window under another, a probe:
 //
 //     | best, kWindow operations | best | ... | best | another, kProbe | best | ...
 //      '------------ patience windows -------------'
 //
-// A probe that is cheaper by more than noise becomes the best. After a round of probes that all lost, patience doubles:
-// a probe of the lock costs every other thread its transactions. When the best becomes much dearer than it was, or
-// another is found, the world has changed, and patience begins again.
+// A probe that is cheaper by more than noise becomes the best. After a round of probes that all lost, patience doubles,
+// because a probe of the lock aborts the transactions of all other threads. Patience starts over when the best becomes
+// much more expensive than it was, or when another budget becomes the best: then conditions have changed.
 //
-// An estimate is a moving mean of samples that are cut off at twice of it, so that one window with an interrupt in it
-// decides nothing. A thread that does something else between operations says so, and that time is not theirs.
-// Self-tuning of this kind after Diegues and Romano, "Self-tuning Intel Transactional Synchronization Extensions" (ICAC
-// 2014).
+// An estimate is a moving mean. A sample counts at most twice the estimate, so that one window with an interrupt
+// decides nothing. A thread that does other work between operations says so (pause), and that time does not count.
+//
+// After Diegues and Romano, "Self-tuning Intel Transactional Synchronization Extensions" (ICAC 2014).
 #include <algorithm>
 #include <array>
 #include <utility>
@@ -23,21 +23,22 @@
 
 namespace latchlab {
 
-inline constexpr std::array<u32, 6> kBudgets{0, 2, 4, 7, 12, 20};  // restarts; 0: the lock
+inline constexpr std::array<u32, 6> kBudgets{0, 2, 4, 7, 12, 20};  // retries; 0 takes the lock at once
 
-/// Windows in operations.
+/// The learner of one thread. Both parameters are numbers of operations.
 template <u32 kWindow = 1024, u32 kProbe = 64>
 class BudgetLearner {
  public:
-  /// Of the operation that comes.
+  /// Returns the budget of the next operation.
   u32 budget() const { return kBudgets[arm_]; }
 
-  /// After each operation. True at the end of a window, which wants the time.
+  /// Counts an operation. Returns true at the end of a window; then call end_window.
   [[nodiscard]] bool count() { return --left_ == 0; }
 
-  /// Ends the window at `now`, in nanoseconds of any clock that does not go back, and chooses for the next one.
+  /// Ends the window and chooses the budget of the next one. `now` is in nanoseconds of any clock that does not go
+  /// back.
   void end_window(u64 now) {
-    if (rest_ != 0) {  // a pause ends, behind the first operation after it
+    if (rest_ != 0) {  // a pause ends after the first operation that follows it
       since_ = now;
       left_ = std::exchange(rest_, 0);
       return;
@@ -51,14 +52,14 @@ class BudgetLearner {
     left_ = length_ = arm_ == best_ ? kWindow : kProbe;
   }
 
-  /// From `now` until the next operation has ended no time passes for the window. That operation is not one of its.
+  /// Stops the window's clock from `now` until the next operation has ended. That operation does not count.
   void pause(u64 now) {
     if (since_ == 0 || rest_ != 0) return;
     before_ += now - since_;
     rest_ = std::exchange(left_, 1);
   }
 
-  /// How often another budget became the best.
+  /// Returns the number of times that another budget became the best.
   u64 changes() const { return changes_; }
 
  private:
@@ -92,16 +93,16 @@ class BudgetLearner {
     return probe_ = other;
   }
 
-  std::array<float, kArms> cost_{};  // nanoseconds an operation; 0: never measured
-  u64 since_ = 0;                    // when the window began, or went on after a pause
-  u64 before_ = 0;                   // of the window, before its last pause
+  std::array<float, kArms> cost_{};  // nanoseconds an operation; 0 if never measured
+  u64 since_ = 0;                    // the time when the window began, or continued after a pause
+  u64 before_ = 0;                   // the window's nanoseconds before its last pause
   u64 changes_ = 0;
   u32 left_ = kProbe;
-  u32 rest_ = 0;  // of the window, behind a pause
+  u32 rest_ = 0;  // the operations left in the window after the pause; 0 without a pause
   u32 length_ = kProbe;
   u32 arm_ = kArms - 1;
   u32 best_ = kArms - 1;
-  u32 probe_ = kArms - 1;  // the lock is the first to be tried
+  u32 probe_ = kArms - 1;  // so that the lock is probed first
   u32 windows_ = 0;
   u32 patience_ = kFirstPatience;
   u32 lost_ = 0;

@@ -9,7 +9,7 @@ namespace latchlab {
 namespace {
 
 constexpr u64 kOps = 4'000'000;
-constexpr u64 kStart = 1'000'000;  // ns; no clock begins at 0
+constexpr u64 kStart = 1'000'000;  // ns; real clocks do not begin at 0
 
 struct Spent {
   std::array<u64, kBudgets.size()> ops{};
@@ -23,7 +23,7 @@ struct Spent {
   }
 };
 
-/// An operation under a budget costs `cost(budget, i)` ns.
+/// Runs kOps operations; operation i costs `cost(budget, i)` ns under a budget.
 Spent run(BudgetLearner<>& learner, const std::function<double(u32, u64)>& cost) {
   Spent spent;
   double now = kStart;
@@ -37,7 +37,7 @@ Spent run(BudgetLearner<>& learner, const std::function<double(u32, u64)>& cost)
   return spent;
 }
 
-TEST_CASE("Whichever budget is the cheapest is found, and nearly all operations have it") {
+TEST_CASE("The learner finds the cheapest budget, whichever it is, and nearly all operations get it") {
   for (const u32 best : kBudgets) {
     CAPTURE(best);
     BudgetLearner<> learner;
@@ -48,14 +48,14 @@ TEST_CASE("Whichever budget is the cheapest is found, and nearly all operations 
   }
 }
 
-TEST_CASE("Operations that differ by noise do not make the budget change") {
+TEST_CASE("Noise does not change the learner's budget") {
   BudgetLearner<> learner;
   Rng rng(test_seed());
   run(learner, [&](u32, u64) { return 90.0 + static_cast<double>(rng.below(21)); });
   CHECK(learner.changes() <= 1);
 }
 
-TEST_CASE("When another budget becomes the cheapest it is found again") {
+TEST_CASE("The learner finds another budget when that becomes the cheapest") {
   BudgetLearner<> learner;
   run(learner, [](u32 budget, u64) { return budget == 0 ? 50.0 : 100.0; });
   CHECK(learner.budget() == 0);
@@ -63,7 +63,7 @@ TEST_CASE("When another budget becomes the cheapest it is found again") {
   CHECK(later.share(7) > .9);
 }
 
-TEST_CASE("When the cheapest budget becomes much dearer the others are tried soon") {
+TEST_CASE("When the cheapest budget becomes much more expensive, the learner soon tries the others") {
   for (const u32 next : {2, 4, 7, 12, 20}) {
     CAPTURE(next);
     BudgetLearner<> learner;
@@ -73,14 +73,14 @@ TEST_CASE("When the cheapest budget becomes much dearer the others are tried soo
   }
 }
 
-TEST_CASE("Who knows what is the cheapest tries the others ever less often") {
+TEST_CASE("A learner that knows the cheapest budget tries the others ever less often") {
   BudgetLearner<> learner;
   const auto cost = [](u32 budget, u64) { return budget == 4 ? 100.0 : 200.0; };
   const double first = run(learner, cost).share(4);
   CHECK(1 - run(learner, cost).share(4) < (1 - first) / 2);
 }
 
-TEST_CASE("What a thread does between operations decides nothing if it is told") {
+TEST_CASE("Time between operations changes no budget if the learner is told of it") {
   Rng rng(test_seed());
   for (const bool told : {true, false}) {
     BudgetLearner<> learner;
@@ -91,14 +91,14 @@ TEST_CASE("What a thread does between operations decides nothing if it is told")
       if (learner.count()) learner.end_window(now);
       if (i % 8192 != 8191) continue;
       if (told) learner.pause(now);
-      now += u64{8192} * 25;  // the next operations are made ready
+      now += u64{8192} * 25;  // the thread generates its next requests
     }
     CAPTURE(told, learner.changes());
     CHECK((learner.changes() <= 1) == told);
   }
 }
 
-TEST_CASE("A pause within a window leaves it as long as it was") {
+TEST_CASE("A pause within a window does not change the window's number of operations") {
   BudgetLearner<4, 4> learner;
   u64 now = kStart;
   const auto run = [&](u32 operations, u64 each) {
@@ -111,24 +111,24 @@ TEST_CASE("A pause within a window leaves it as long as it was") {
     }
     return windows;
   };
-  CHECK(run(4, 100) == 1);  // not timed: nobody knows when it began
+  CHECK(run(4, 100) == 1);  // not timed, because its begin is unknown
   CHECK(run(2, 100) == 0);
   learner.pause(now);
-  learner.pause(now + 50);  // still the same
+  learner.pause(now + 50);  // the same pause goes on
   now += 1'000'000;
   CHECK(run(1, 100) == 1);  // ends the pause
   CHECK(run(1, 100) == 0);
   CHECK(run(1, 100) == 1);  // the fourth of the window
 }
 
-TEST_CASE("A pause before the first window is none") {
+TEST_CASE("A pause before the first timed window has no effect") {
   BudgetLearner<4, 4> learner;
   learner.pause(kStart);
   for (int i = 0; i < 3; ++i) CHECK_FALSE(learner.count());
   CHECK(learner.count());
 }
 
-TEST_CASE("An interruption between operations decides nothing") {
+TEST_CASE("A long interruption now and then changes no budget") {
   BudgetLearner<> learner;
   const Spent spent = run(
       learner, [](u32 budget, u64 i) { return (budget == 2 ? 100.0 : 130.0) + (i % 100'000 == 99'999 ? 1e9 : 0.0); });

@@ -1,9 +1,8 @@
 #pragma once
-// What every coarse policy has and does alike: the types that it is made of, and the cleaning up behind an operation.
+// The common part of coarse policies: their types, and the clean-up after an operation.
 //
-// The body runs and the cleaning up follows apart from it, because the first happens under the lock (or inside a
-// hardware transaction) and the second must not: linking and freeing blocks there would lengthen what everybody waits
-// for, and an exception would leave it locked.
+// The body runs under the lock (or inside a hardware transaction), and the clean-up runs after it. Linking and freeing
+// blocks under the lock would make all other threads wait longer, and an exception would leave the lock held.
 #include <new>
 #include <stdexcept>
 #include <utility>
@@ -18,7 +17,7 @@
 
 namespace latchlab {
 
-/// The types of a coarse policy, which derives from this. One with options or counters names its own instead.
+/// The types of a coarse policy, which derives from this. A policy with options or counters declares its own instead.
 template <class M, class Bugs = NoBugs>
 struct CoarsePolicy : Promises {
   using Machine = M;
@@ -30,29 +29,29 @@ struct CoarsePolicy : Promises {
   static constexpr bool kExcludes = true;
 };
 
-/// Ends an operation after its lock was released: the value of its attempt. What it retired is freed at once:
-/// whoever was reading it has finished, and whoever comes now does not find it. Throws std::bad_alloc when
-/// memory was out; the index is as it was.
+/// Ends an operation after its lock was released, and returns the value of its attempt. Frees the retired blocks at
+/// once: operations that were reading them have finished, and later ones do not find them. Throws std::bad_alloc if
+/// memory was out; then the index is unchanged.
 template <class M, class T>
 [[gnu::always_inline]] inline T finish_writing(DirectTx<M>& tx, Attempt<T>& attempt) {
   AttemptBlocks<M>& blocks = tx.blocks();
   if (!attempt) [[unlikely]] {
     blocks.abandon();
     if (attempt.failure() == kNoMemory) throw std::bad_alloc();
-    // No verb of DirectTx fails, so there is nothing that a second run could find better.
-    throw std::logic_error("a body asked for a restart although a coarse policy excludes everybody");
+    // No verb of DirectTx fails, so a second run would return kRestart again.
+    throw std::logic_error("a body asked for a restart although a coarse policy excludes all other operations");
   }
   blocks.keep();
   blocks.free_retired();
   return std::move(*attempt);
 }
 
-/// The same for an operation that only read: it has made nothing and retired nothing, so there is nothing to clean up.
-/// A lookup keeps the instructions of one that was written by hand (indexes/codegen_test.cc).
+/// Ends an operation that only read: it made and retired no block, so there is no clean-up. A lookup keeps the
+/// instructions of a hand-written one (indexes/codegen_test.cc).
 template <class T>
 [[gnu::always_inline]] inline T finish_reading(Attempt<T>& attempt) {
   if (!attempt) [[unlikely]]
-    throw std::logic_error("a reading body failed although a coarse policy excludes everybody");
+    throw std::logic_error("a reading body failed although a coarse policy excludes all other operations");
   return std::move(*attempt);
 }
 

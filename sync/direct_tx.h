@@ -1,7 +1,8 @@
 #pragma once
-// The transaction of who need not prove what was read, so that entering and confirming are nothing at all and the verbs
-// compile away: of coarse policies, which exclude everybody (by a lock, by a hardware transaction, or because there is
-// one thread), and of readers of an index that bears them without a latch (rowex).
+// The transaction that validates nothing: its verbs compile away. Two kinds of operations use it:
+//   - all operations of coarse policies, which exclude each other (by a lock, by a hardware transaction, or because
+//     there is one thread);
+//   - the readers of rowex, on an index that allows readers without a latch.
 #include <span>
 #include <utility>
 
@@ -65,7 +66,7 @@ class DirectTx {
   [[nodiscard, gnu::always_inline]] N* make(Args&&... args) {
     return make_in<N>(blocks_, std::forward<Args>(args)...);
   }
-  /// For the policy: what is to be undone or made final.
+  /// Returns the blocks of the attempt, which the policy undoes or makes final.
   AttemptBlocks<M>& blocks() { return blocks_; }
   [[gnu::always_inline]] void retire(void* block, std::size_t bytes) { blocks_.retire(block, bytes); }
 

@@ -1,28 +1,27 @@
 #pragma once
-// What `rtm`, `hle:emulated` and `adaptive` have in common: the global lock of `spin`, elided by transactions.
+// The common part of `rtm`, `hle:emulated` and `adaptive`: the global lock of `spin`, elided by transactions.
 //
 //     begin -> subscribe: lock held? abort 0xff -> body -> commit
 //       ^                                           |
 //       '--- the policy decides how often <------ abort
 //                   else: under the lock, a fallback
 //
-// The invariant: a transaction commits only while nobody holds the lock. It reads the word first, so it has the word in
-// its read set for as long as it sees anything of the index, and the exchange of whoever takes the lock aborts it.
-// (Reading it last would be cheaper and is unsound: a transaction beside a lock holder sees half-done work and may run
-// anywhere.)
+// The invariant: a transaction commits only while the lock is free. It reads the lock word first. So the word is in its
+// read set while it reads the index, and the exchange of a thread that takes the lock aborts it. (Reading the word last
+// would be cheaper but unsound: a transaction beside a lock holder sees half an operation and may execute anything; see
+// lazy_subscription_test.cc.)
 //
-// Inside a transaction there is nothing but the subscription, the body, and one store of its result: no counter (its
-// line would be written by everybody), no PAUSE, no allocation that can reach the kernel: pools are topped up before
-// each try.
+// A transaction contains only the subscription, the body, and one store of its result. It has no counter (all threads
+// would write its line), no PAUSE, and no allocation that can reach the kernel: pools are topped up before each try.
 //
-// A policy derives with itself as `Self`, and decides in
+// A policy derives with itself as `Self`, and implements
 //
-//     u32 try_once(me, tx, run)            // a transact(), and what must come before it
-//     bool speculate(me, tx, run, status)  // after a first try that aborted with it. true: `run` committed in another;
-//                                          // false: this thread now holds lock_
+//     u32 try_once(me, tx, run)            // prepares and calls transact()
+//     bool speculate(me, tx, run, status)  // is called after the first try aborted with `status`; returns true if
+//                                          // `run` committed in a later try, false if this thread now holds lock_
 //
-// which are called only where the lock is elided; elsewhere every operation is a fallback. A policy that elides in
-// another way has a run_elided of its own.
+// They are called only if the lock is elided; otherwise every operation is a fallback. A policy that elides in another
+// way has a run_elided of its own.
 #include <optional>
 #include <type_traits>
 
@@ -56,7 +55,7 @@ class ElidedLock : public CoarsePolicy<M, Bugs> {
  protected:
   explicit ElidedLock(bool elides) : elides_(elides) {}
 
-  /// Runs `run` once to its end, in a transaction or under the lock, and counts which.
+  /// Runs `run` once to its end, in a transaction or under the lock, and counts the way.
   template <class Me, class Tx, class Run>
   [[gnu::always_inline]] inline void run_elided(Me& me, Tx& tx, const Run& run) {
     if (elides_) [[likely]] {
@@ -72,7 +71,7 @@ class ElidedLock : public CoarsePolicy<M, Bugs> {
     }
   }
 
-  /// Waits until nobody holds the lock, and counts how long.
+  /// Waits until the lock is free, and counts the time.
   [[gnu::always_inline]] inline void await_free(RtmCounters& count) const {
     if (!lock_.busy()) [[likely]]
       return;
@@ -81,7 +80,7 @@ class ElidedLock : public CoarsePolicy<M, Bugs> {
     count.wait_ns += M::now() - since;
   }
 
-  /// One try: kCommitted, or the abort status, which is counted; then everything is as before it.
+  /// Makes one try. Returns kCommitted or the abort status, which it counts; after an abort all is as before the try.
   template <class Run>
   [[nodiscard, gnu::always_inline]] inline u32 transact(RtmCounters& count, AttemptBlocks<M>& blocks, const Run& run) {
     const auto subscribe_and_run = [&] {
@@ -92,7 +91,7 @@ class ElidedLock : public CoarsePolicy<M, Bugs> {
     };
     u32 status;
     if (Bugs::kCountInside) {
-      // An abort takes the count back with everything else.
+      // An abort undoes the count with all else.
       typename M::template Plain<u64> begun(0);
       status = M::transact([&] {
         begun.store(1);
@@ -110,7 +109,7 @@ class ElidedLock : public CoarsePolicy<M, Bugs> {
     return status;
   }
 
-  /// Runs the body to its end, and counts how.
+  /// Runs the body to its end, and counts the operation.
   template <class Me, class Tx, class Body>
   [[gnu::always_inline]] inline auto inside(Me& me, Tx& tx, Body& body) {
     std::optional<std::invoke_result_t<Body&, Tx&>> attempt;
@@ -123,7 +122,7 @@ class ElidedLock : public CoarsePolicy<M, Bugs> {
   SpinLock<M> lock_;
 
  private:
-  /// An operation whose first try has aborted. Out of the way of those that commit at once.
+  /// Continues an operation whose first try has aborted. Not inlined, for the speed of operations that commit at once.
   template <class Me, class Tx, class Run>
   [[gnu::noinline]] void run_again(Me& me, Tx& tx, const Run& run, u32 status) {
     RtmCounters& count = me.counters;

@@ -1,5 +1,5 @@
-// Elided locks and hybrid on the race finder: transactions, and the fallbacks of those that are told to abort, side by
-// side. Nobody sees half an operation and none is lost; with a step left out (seeded_bugs.h) some are.
+// Elided locks and hybrid on the race finder: transactions beside fallbacks, which injected aborts cause. No fiber sees
+// half an operation and no operation is lost. With a step left out (seeded_bugs.h), that happens.
 #include "sync/adaptive.h"
 #include "sync/hle.h"
 #include "sync/hybrid.h"
@@ -10,7 +10,7 @@
 namespace latchlab::testing {
 namespace {
 
-/// Restarts that nobody uses up: every change is made by transaction, so nothing but their own checks keeps them apart.
+/// Specs with so many tries that every change is made by transaction; only the version checks keep changes apart.
 constexpr std::string_view kNeverLatches = "hybrid:1000000", kSuspended = "hybrid:1000000,suspend=1";
 
 TEST_CASE("Races: an elided lock keeps operations apart", "[race]") {
@@ -26,7 +26,7 @@ TEST_CASE("Races: the versions that hybrid checks and changes keep operations ap
   check_no_race<WriteAndRead<Tiny<Hybrid<Simulated>>>>(kSuspended);
 }
 
-TEST_CASE("Seeded bugs: an elided lock whose subscription or fallback is dropped is found", "[race]") {
+TEST_CASE("Seeded bugs: an elided lock without subscription or without fallback lock is found", "[race]") {
   for (bool* const bug : {&BugsOnRequest::kDropSubscription, &BugsOnRequest::kDropFallbackLock}) {
     CAPTURE(bug == &BugsOnRequest::kDropSubscription);
     const Seeded seeded(*bug);
@@ -36,7 +36,7 @@ TEST_CASE("Seeded bugs: an elided lock whose subscription or fallback is dropped
   }
 }
 
-TEST_CASE("Seeded bugs: a version that hybrid does not ask or does not change is found", "[race]") {
+TEST_CASE("Seeded bugs: a version that hybrid does not check or does not change is found", "[race]") {
   for (const std::string_view spec : {std::string_view("hybrid:0"), kNeverLatches, kSuspended}) {
     CAPTURE(spec);
     const auto found = [&](bool& bug) {
@@ -45,7 +45,7 @@ TEST_CASE("Seeded bugs: a version that hybrid does not ask or does not change is
     };
     CHECK(found(BugsOnRequest::kDropUpgrade));
     CHECK(found(BugsOnRequest::kDropChange));
-    CHECK(found(BugsOnRequest::kDropValidation));  // of readers; there is no link to be found by
+    CHECK(found(BugsOnRequest::kDropValidation));  // drops the readers' validation; there is no link
   }
 }
 

@@ -8,7 +8,7 @@ HleOptions HleOptions::parse(const Spec& spec) {
   SpecReader reader(spec, "policy hle");
   const std::optional<std::string> word = reader.arg_text();
   if (word && *word != "native" && *word != "emulated") {
-    throw InputError("policy hle: ':" + *word + "' is not a way to elide; there are hle:native and hle:emulated");
+    throw InputError("policy hle: ':" + *word + "' is unknown; the word after the colon must be native or emulated");
   }
   reader.finish();
   return {.emulated = word == "emulated"};

@@ -1,20 +1,19 @@
 #pragma once
-// `hle`: the global lock of `spin` under the prefixes of hardware lock elision; `hle:emulated`: the same decisions,
-// made with transactions.
+// `hle`: the global lock of `spin` with the prefixes of hardware lock elision. `hle:emulated` takes the same decisions
+// with transactions.
 //
-//     XACQUIRE exchange -> body -> XRELEASE store                  elided: nobody's exchange is seen
+//     XACQUIRE exchange -> body -> XRELEASE store                  elided: other threads see no exchange
 //           ^                       |
 //           |                  abort: the exchange again, for real --- was free ---> body, store: a fallback
 //           |                       | was held
 //           '------ spin until free-'
 //
-// What the software decides is little: the processor runs the exchange for real after every abort, so one abort makes
-// one holder, which aborts everybody who elides. That is why this elision does not scale and `rtm` exists.
+// The software decides little. The processor runs the exchange for real after every abort, so one abort makes one
+// holder, which aborts all elided operations. That is why this elision does not scale, and why `rtm` exists.
 //
-// Current processors ignore the prefixes. Then every operation takes the lock, and degraded() says so. Under the
-// prefixes the processor tells of no transaction and of no abort: an operation counts as prefix_elided if XTEST said so
-// behind the exchange that it ended with, and as a fallback otherwise. `emulated` needs working transactions and counts
-// as `rtm` does.
+// Current processors ignore the prefixes. Then every operation takes the lock, and degraded() says so. With the
+// prefixes the processor reports neither transactions nor aborts. An operation counts as prefix_elided if XTEST is true
+// after its last exchange, and as a fallback otherwise. `emulated` needs working transactions and counts like `rtm`.
 #include <array>
 #include <optional>
 #include <string>
@@ -28,17 +27,17 @@
 namespace latchlab {
 
 struct HleOptions {
-  bool emulated = false;  ///< by transactions; the word after the colon
+  bool emulated = false;  ///< true if the word after the colon is emulated: elides by transactions
 
-  /// Throws InputError for any other word.
+  /// Parses a spec. Throws InputError for any other word.
   static HleOptions parse(const Spec& spec);
   std::vector<std::pair<std::string, std::string>> resolved() const;
-  /// For `harness list`; empty for an unknown word.
+  /// Returns the meaning of an option, for `harness list`; empty for an unknown word.
   static std::string about(std::string_view key);
 };
 
 struct HleCounters : RtmCounters {
-  u64 prefix_elided = 0;  ///< operations that the prefixes elided; how often they had begun, nobody knows
+  u64 prefix_elided = 0;  ///< operations that the prefixes elided; the number of their aborts is unknown
 
   static constexpr auto fields() {
     using C = HleCounters;
@@ -64,11 +63,11 @@ class Hle : public ElidedLock<Hle<M, Bugs>, M, Bugs> {
 
   explicit Hle(const Options& options) : Base(elides(options)), options_(options) {}
 
-  /// Why this process runs `hle` on its lock; nothing where it elides.
+  /// Returns the reason why this process runs `hle` under its lock, or nothing if it elides.
   static std::optional<std::string> degraded(const Options& options) {
     if (elides(options)) return std::nullopt;
     const std::optional<std::string> why = options.emulated ? why_no_rtm() : why_no_hle();
-    return "hle runs on its lock: " + why.value_or("this machine does not elide");
+    return "hle runs under its lock: " + why.value_or("this machine does not elide");
   }
 
  private:
@@ -77,7 +76,7 @@ class Hle : public ElidedLock<Hle<M, Bugs>, M, Bugs> {
   template <class Me, class Run>
   [[gnu::always_inline]] inline void run_elided(Me& me, DirectTx<M>& tx, const Run& run) {
     if (options_.emulated) return Base::run_elided(me, tx, run);
-    (void)me.pool->top_up();  // what follows may be a transaction
+    (void)me.pool->top_up();  // the code that follows may run as a transaction
     this->lock_.lock_by_prefix();
     const bool elided = this->elides_ && M::in_elision();
     run();
@@ -87,7 +86,7 @@ class Hle : public ElidedLock<Hle<M, Bugs>, M, Bugs> {
 
   template <class Me, class Run>
   [[nodiscard, gnu::always_inline]] inline u32 try_once(Me& me, DirectTx<M>& tx, const Run& run) {
-    (void)me.pool->top_up();  // when memory is out this fails, and only who needs memory must fall back and fail
+    (void)me.pool->top_up();  // a failure is ignored: only an operation that needs memory must fall back and fail
     return this->transact(me.counters, tx.blocks(), run);
   }
 

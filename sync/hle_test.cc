@@ -1,5 +1,5 @@
-// Every decision that hle takes: what the processor takes under the prefixes is made of transactions on the emulated
-// machine, and what it tells of them is played.
+// Tests of every decision that hle takes. Those that the processor takes under the prefixes are made by transactions on
+// the emulated machine, and its answers are simulated.
 #include "sync/hle.h"
 
 #include <string_view>
@@ -31,7 +31,7 @@ TEST_CASE("hle elides by prefixes unless it is told otherwise") {
   CHECK_THROWS_AS(parse("hle:emulated,wait=1"), InputError);
 }
 
-TEST_CASE("One abort, of whatever status and wherever, and the exchange is run for real") {
+TEST_CASE("After one abort, whatever its status and moment, hle runs the exchange for real") {
   using P = Hle<Watched>;
   const u32 statuses[] = {explicit_status(kArenaCode), kAbortCapacity, kAbortConflict | kAbortRetry, 0};
   for (const u32 status : statuses) {
@@ -56,7 +56,7 @@ TEST_CASE("One abort, of whatever status and wherever, and the exchange is run f
   }
 }
 
-TEST_CASE("An exchange that finds the lock held is in vain, and is run all the same") {
+TEST_CASE("hle runs the exchange after an abort even if the lock is held, and then waits") {
   const auto seen = run_beside_a_held_lock<Hle<Watched>>("hle:emulated");
   CHECK_FALSE(seen.done_while_held);
   CHECK(seen.of_holder.fallbacks == 1);
@@ -66,10 +66,10 @@ TEST_CASE("An exchange that finds the lock held is in vain, and is run all the s
   CHECK(seen.counters.commits == 1);
   CHECK(seen.counters.fallbacks == 0);
   CHECK(seen.counters.inconsistency() == "");
-  CHECK(Watched::exchanges == 2);  // the holder's and the vain one, which aborts everybody who elides
+  CHECK(Watched::exchanges == 2);  // the holder's and the failed one, which aborts all elided operations
 }
 
-TEST_CASE("Each try of hle is preceded by a top-up") {
+TEST_CASE("hle tops the pool up before each try") {
   for (const char* spec : {"hle:emulated", "hle"}) {
     House<Hle<Emulated>> house(spec);
     NotingThread<HleCounters> me{.pool = NotingPool(house.memory), .counters = {}};
@@ -78,14 +78,14 @@ TEST_CASE("Each try of hle is preceded by a top-up") {
   }
 }
 
-// A processor that heeds the prefixes, or has aborted and run the exchange for real.
+// A machine whose processor elides by the prefixes, or has aborted and run the exchange for real.
 struct Heeding : Native {
   static inline bool elided = true;
   static bool prefixes_elide() { return true; }
   static bool in_elision() { return elided; }
 };
 
-TEST_CASE("Of an operation under the prefixes only its end is known") {
+TEST_CASE("Under the prefixes hle counts only whether an operation was elided") {
   using P = Hle<Heeding>;
   CHECK_FALSE(P::degraded({}));
   House<P> house("hle");
@@ -103,7 +103,7 @@ TEST_CASE("Of an operation under the prefixes only its end is known") {
   CHECK(me.counters.begins == 0);
   CHECK(me.counters.inconsistency() == "");
   me.counters.prefix_elided = 1;
-  CHECK(me.counters.inconsistency() == "ops 3 are not commits + prefix_elided 1 + fallbacks 1");
+  CHECK(me.counters.inconsistency() == "ops 3 != commits + prefix_elided 1 + fallbacks 1");
 }
 
 }  // namespace

@@ -16,10 +16,9 @@ std::vector<std::pair<std::string, std::string>> HybridOptions::resolved() const
 }
 
 std::string HybridOptions::about(std::string_view key) {
-  if (key == "restarts") return "the number after the colon: tries by transaction after the first";
+  if (key == "restarts") return "the number after the colon: tries by transaction after the first one";
   if (key == "suspend") {
-    return "begin before the descent, its loads suspended (TSXLDTRK); versions prove it again, and rtm's nodes have "
-           "none";
+    return "begin before the descent and do not track its loads (TSXLDTRK); the versions validate it at the end";
   }
   return "";
 }

@@ -1,5 +1,5 @@
 #pragma once
-// `hybrid:N`: readers and descents are those of `olc`; what an operation changes, it changes in one small hardware
+// `hybrid:N`: readers and descents work as in `olc`, but an operation makes its changes in one small hardware
 // transaction instead of under latches.
 //
 //     enter epoch -> descend, validating -> upgrade: begin -> versions as read? -> change them -> stores -> commit
@@ -7,28 +7,32 @@
 //          '------- tries left: N + 1 --- abort -------------'
 //                   else: the same with latches, on the nodes that upgrade names
 //
-// The invariant: a transaction commits only if every version that it was given still stood when it committed, and it
-// leaves each of them changed. So for readers it is a latch that was taken and released in no time: whoever reads a
-// node before and after the commit validates against two versions, and nobody waits. A latch that is held, or taken
-// later, is a version that differs, or a conflict.
+// The invariant: a transaction commits only if every version that it was given is still current at its commit, and it
+// changes each of them. For readers the commit looks like a latch that was taken and released in an instant: a reader
+// that reads a node before and after it sees two versions, and no thread waits. A latch that is held shows as another
+// version; a latch that is taken later is a conflict.
 //
-// A transaction is a few lines long and has no misses but those of its stores: the descent, which is what a transaction
-// of `rtm` spends its time on, is outside. Blocks are made before it, so it never calls the kernel for memory.
+// A transaction is a few lines long and misses only on its stores. The descent, where a transaction of `rtm` spends its
+// time, is outside. Blocks are made before it, so it never calls the kernel for memory.
 //
-// An abort begins the operation anew, as a restart does: what aborted it has most likely changed what was read. Every
-// status costs one of the N restarts. Where transactions do not work, everything is latched: `olc`.
+// After an abort the operation starts over, as after a restart, because the cause of the abort has probably changed the
+// data that was read. Every status costs one of the N tries. If transactions do not work, all changes are made under
+// latches, as in `olc`.
 //
-// suspend=1 begins before the body, where the processor can suspend the tracking of loads (TSXLDTRK):
+// With suspend=1 the transaction begins before the body, if the processor can suspend the tracking of loads (TSXLDTRK):
 //
 //     enter epoch -> begin, suspend -> descend, validating -> upgrade: resume -> versions still as read? -> as above
 //
-// The transaction is long, but what the descent reads is neither watched nor counted: nobody's store to a node that was
-// only passed aborts it, and no capacity bounds it. Nor does it prove anything, so the versions are loaded again after
-// the resume and watched from there to the commit: the invariant is the same. (It needs versions: the nodes of `rtm`
-// have none, which is why this is an option here and not there.) Blocks are made inside, the only thing that a descent
-// stores to: the pool is topped up before, and what needs more aborts and gets it outside (up to 1 MiB a block). A body
-// that ends without an upgrade has nothing to commit; its transaction is ended all the same, and counted apart. Where
-// loads cannot be suspended, it is as without suspend.
+//   1. The transaction is long, but its suspended loads are not tracked. A store of another thread to a node that was
+//      only passed does not abort it, and the descent takes no capacity.
+//   2. Suspended loads prove nothing. So the versions are loaded again after the resume, and tracked from there to the
+//      commit: the invariant is the same. (That needs versions, which nodes under `rtm` do not have; so `rtm` has no
+//      such option.)
+//   3. Blocks are made inside; they are the only memory that a descent stores to. The pool is topped up before. An
+//      operation that needs more aborts and gets it outside (up to 1 MiB a block).
+//   4. A body that ends without an upgrade has nothing to commit. Its transaction is ended all the same, and counted as
+//      unused.
+// If loads cannot be suspended, the policy works as without suspend.
 #include <optional>
 #include <span>
 #include <string>
@@ -46,20 +50,20 @@ namespace latchlab {
 
 struct HybridOptions {
   u64 restarts = 3;      ///< tries by transaction after the first, 0 to 1,000,000; the number after the colon
-  bool suspend = false;  ///< begin before the descent, whose loads are not tracked
+  bool suspend = false;  ///< begin before the descent and do not track its loads
 
-  /// Throws InputError for a number out of range, or a word that is none of these.
+  /// Parses a spec. Throws InputError for a number out of range, or for an unknown option.
   static HybridOptions parse(const Spec& spec);
   std::vector<std::pair<std::string, std::string>> resolved() const;
-  /// The meaning of one, for `harness list`; empty for an unknown word.
+  /// Returns the meaning of an option, for `harness list`; empty for an unknown word.
   static std::string about(std::string_view key);
 };
 
 struct HybridCounters : TransactionCounters {
-  u64 fallbacks = 0;       ///< changes that were made under latches: all of them where transactions do not work
-  u64 read_restarts = 0;   ///< runs of a reading body that were given up
-  u64 write_restarts = 0;  ///< of a writing one, aborted ones included
-  u64 unused = 0;  ///< transactions that ended without a change, neither begins nor commits; none without suspend
+  u64 fallbacks = 0;       ///< changes that were made under latches: all of them if transactions do not work
+  u64 read_restarts = 0;   ///< attempts of reading bodies that restarted
+  u64 write_restarts = 0;  ///< attempts of writing bodies that restarted, aborted ones included
+  u64 unused = 0;  ///< transactions that ended without a change, not counted as begins or commits; 0 without suspend
 
   static constexpr auto fields() {
     using C = HybridCounters;
@@ -69,8 +73,8 @@ struct HybridCounters : TransactionCounters {
   }
 };
 
-/// A transaction whose upgrade begins one of the hardware, or goes on with one that was begun before, or locks as any
-/// other.
+/// A transaction whose upgrade begins a hardware transaction, or continues one that was begun before the body, or locks
+/// as VersionedTx does.
 template <class M, class Bugs = NoBugs>
 class HybridTx : public VersionedTx<M, Bugs> {
   using Base = VersionedTx<M, Bugs>;
@@ -79,17 +83,18 @@ class HybridTx : public VersionedTx<M, Bugs> {
  public:
   HybridTx(Pool<M>& pool, bool speculates) : Base(pool), speculates_(speculates) {}
 
-  /// For the policy, before a body that shall descend with suspended loads. False where the transaction has aborted.
+  /// Begins a hardware transaction with suspended loads; the policy calls it before the body. Returns false if the
+  /// transaction has aborted.
   [[nodiscard]] bool begin_suspended() {
     if (!begun()) [[unlikely]]
       return false;
     M::suspend_loads();
     return suspended_ = true;
   }
-  /// For the policy, after a body that has not upgraded: ends what was begun before it, if anything was.
+  /// Ends a transaction that was begun before a body that has not upgraded, if there is one. The policy calls it.
   void end_unused() {
     if (!suspended_) return;
-    resume();  // before it an end would abort
+    resume();  // an end with suspended loads would abort
     M::end();
     unused_ = true;
   }
@@ -117,14 +122,14 @@ class HybridTx : public VersionedTx<M, Bugs> {
     }
   }
 
-  /// For the policy: whether an upgrade has succeeded, whether a transaction has ended without one, and the status of
-  /// one that has aborted.
+  /// The next three are for the policy. changes: an upgrade has succeeded. unused: a transaction has ended without one.
+  /// status: the status of a transaction that has aborted.
   bool changes() const { return changes_; }
   bool unused() const { return unused_; }
   u32 status() const { return status_; }
 
  private:
-  /// A latch that is named twice is changed once. Not inlined, for the reason of VersionedTx::lock.
+  /// Notes a latch to change; one that is named twice is noted once. Not inlined, for the reason of VersionedTx::lock.
   [[nodiscard, gnu::noinline]] bool note(Lock lock) {
     for (u32 i = 0; i < noted_; ++i) {
       if (note_[i].latch == lock.latch) return note_[i].version == lock.version;
@@ -134,7 +139,7 @@ class HybridTx : public VersionedTx<M, Bugs> {
     note_[noted_++] = lock;
     return true;
   }
-  /// What is stored from here on is undone by an abort, suspended_ and changes_ too.
+  /// Begins a transaction. An abort undoes all stores from here on, also those to suspended_ and changes_.
   [[nodiscard]] bool begun() {
     const u32 status = M::begin();
     if (status == kCommitted) [[likely]]
@@ -184,13 +189,15 @@ class Hybrid : public Optimistic<VersionedLayout<M, Bugs>> {
   explicit Hybrid(const Options& options)
       : tries_(M::transactions_work() ? options.restarts + 1 : 0), suspends_(options.suspend && M::suspends_loads()) {}
 
-  /// Why this process latches what it changes, or does not suspend what it should; nothing where it does as asked.
+  /// Returns the reason why this process makes changes under latches, or does not suspend loads although it should; or
+  /// nothing.
   static std::optional<std::string> degraded(const Options& options) {
     if (!M::transactions_work()) {
-      return "hybrid latches what it changes: " + why_no_rtm().value_or("this machine has no transactions");
+      return "hybrid makes all changes under latches: " + why_no_rtm().value_or("this machine has no transactions");
     }
     if (!options.suspend || M::suspends_loads()) return std::nullopt;
-    return "hybrid begins after its descent: " + why_no_suspended_loads().value_or("this machine suspends no loads");
+    return "hybrid begins its transactions after the descent: " +
+           why_no_suspended_loads().value_or("this machine suspends no loads");
   }
 
   template <class Me, class Body>
@@ -209,7 +216,8 @@ class Hybrid : public Optimistic<VersionedLayout<M, Bugs>> {
         if (*attempt) tx.commit();
       });
       if (status == kCommitted) status = tx.status();
-      // Of a body that failed. Here, because beside the commit it would cost the way of those that do not.
+      // A body that failed leaves its transaction open. Ending it here rather than beside the commit keeps the common
+      // path short.
       if (tries_left > 0 && status == kCommitted && !*attempt) status = M::contain([&] { tx.end_unused(); });
       if (tries_left > 0) {
         if (tx.changes() || status != kCommitted) ++me.counters.begins;
@@ -219,13 +227,13 @@ class Hybrid : public Optimistic<VersionedLayout<M, Bugs>> {
         me.counters.abort(status);
         --tries_left;
         tx.blocks().abandon();
-        // Of what is made inside, with suspend.
+        // With suspend, the blocks that are made inside may be too large for the pool.
         if (classify(status) == AbortCause::kArena) [[unlikely]]
           (void)me.pool->top_up(Pool<M>::kLargestCarved);
         this->give_up(me, kRestart, me.counters.write_restarts, restarts);
       } else if (*attempt) [[likely]] {
         if (!tx.changes()) {
-          // Nothing to elide.
+          // There was no change, so nothing to count.
         } else if (tries_left > 0) {
           me.counters.commit(tries_ - tries_left + 1);
         } else {

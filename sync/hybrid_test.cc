@@ -1,5 +1,5 @@
-// Every decision that hybrid:N takes after an abort, with aborts planned on the emulated machine, and what its
-// transactions leave for readers.
+// Tests of every decision that hybrid:N takes after an abort, with planned aborts on the emulated machine, and of the
+// versions that its transactions leave for readers.
 #include "sync/hybrid.h"
 
 #include <atomic>
@@ -25,7 +25,7 @@ using P = Hybrid<Emulated>;
 
 HybridOptions parse(std::string_view spec) { return HybridOptions::parse(Spec::parse(spec)); }
 
-TEST_CASE("The options of hybrid") {
+TEST_CASE("hybrid parses its options and refuses others") {
   using Pairs = std::vector<std::pair<std::string, std::string>>;
   CHECK(parse("hybrid").resolved() == Pairs{{"restarts", "3"}, {"suspend", "0"}});
   CHECK(parse("hybrid:0").resolved() == Pairs{{"restarts", "0"}, {"suspend", "0"}});
@@ -46,10 +46,12 @@ const std::vector<u32> kStatuses{explicit_status(kBusyCode),
                                  kAbortConflict | kAbortRetry,
                                  kAbortRetry,
                                  0};
-// The version, loaded and stored; the first number, loaded and stored; the second, likewise.
+// One more than the accesses of a change: the version, loaded and stored; the first number, loaded and stored; the
+// second likewise.
 constexpr u32 kAccesses = 7;
 
-// Whatever an abort says and wherever it comes, it costs one of the restarts; then the change is made under latches.
+// Checks that an abort costs one of the tries, whatever its status and moment, and that the change is then made under
+// latches.
 void check_one_change(bool suspend, u64 restarts, u64 aborts, u32 status, AbortMoment at, u32 access) {
   House<P> house("hybrid:" + std::to_string(restarts) + (suspend ? ",suspend=1" : ""));
   House<P>::ThreadState me(house);
@@ -79,9 +81,9 @@ void check_one_change(bool suspend, u64 restarts, u64 aborts, u32 status, AbortM
                  << ", moment " << static_cast<int>(at) << ", access " << access);
 }
 
-TEST_CASE("Every abort of a change costs one restart, and then it is made under latches") {
+TEST_CASE("Every abort of a change costs one try, and after the last the change is made under latches") {
   for (const bool suspend : {false, true}) {
-    const u32 accesses = kAccesses + suspend;  // the version, loaded by the descent
+    const u32 accesses = kAccesses + suspend;  // one more: the descent loads the version inside
     for (const u64 restarts : {0, 1, 3}) {
       for (u64 aborts = 0; aborts <= restarts + 2; ++aborts) {
         for (const u32 status : kStatuses) {
@@ -95,7 +97,7 @@ TEST_CASE("Every abort of a change costs one restart, and then it is made under 
   }
 }
 
-TEST_CASE("What reads, or finds nothing to change, begins no transaction") {
+TEST_CASE("An operation that reads, or finds nothing to change, begins no transaction") {
   House<P> house("hybrid");
   House<P>::ThreadState me(house);
   Twins<P::Layout> twins;
@@ -110,7 +112,7 @@ struct Node {
   P::Layout::Cell<u64> value{0};
 };
 
-TEST_CASE("A change leaves its versions changed and unlocked, by transaction as under latches") {
+TEST_CASE("A change leaves its versions changed and unlocked, by transaction and under latches") {
   for (const char* spec : {"hybrid:0", "hybrid:3", "hybrid:3,suspend=1"}) {
     for (const u64 aborts : {0, 4}) {
       House<P> house(spec);
@@ -132,14 +134,14 @@ TEST_CASE("A change leaves its versions changed and unlocked, by transaction as 
   }
 }
 
-TEST_CASE("A change of what is not as it was read aborts or restarts, and nothing is stored") {
+TEST_CASE("A change of a node that has changed since it was read aborts and stores nothing") {
   House<P> house("hybrid:3");
   House<P>::ThreadState me(house);
   Node one, other;
   u32 runs = 0;
   house.policy.write(me, [&](auto& tx) -> Attempt<bool> {
     const auto first = tx.enter(&one), second = tx.enter(&other);
-    if (++runs == 1) {  // somebody is faster
+    if (++runs == 1) {  // as another thread would
       const u64 version = other.latch.version();
       REQUIRE(other.latch.try_lock(version));
       other.latch.unlock(version);
@@ -153,10 +155,10 @@ TEST_CASE("A change of what is not as it was read aborts or restarts, and nothin
   CHECK(me.counters.lock_busy == 1);
   CHECK(me.counters.commits == 1);
   CHECK(one.value.load() == 1);
-  CHECK(one.latch.word() == 256);  // the transaction that aborted has changed it and taken that back
+  CHECK(one.latch.word() == 256);  // changed once: the abort has undone the first change
 }
 
-TEST_CASE("One latch of two moments is a restart, not a transaction") {
+TEST_CASE("Two readers of one latch with different versions cause a restart before a transaction") {
   House<P> house("hybrid:3");
   House<P>::ThreadState me(house);
   Node one;
@@ -178,11 +180,11 @@ TEST_CASE("One latch of two moments is a restart, not a transaction") {
 }
 
 TEST_CASE(
-    "With suspend the body descends inside the transaction, and what others change beside it aborts nothing but "
-    "itself") {
+    "With suspend the body descends inside the transaction, and another thread's change aborts it only if it changes "
+    "the same node") {
   House<P> house("hybrid:3,suspend=1");
   House<P>::ThreadState me(house);
-  // How often the body runs where another thread changes a node between its descent and its upgrade.
+  // Returns how often the body runs if another thread changes `changed` between its descent and its upgrade.
   const auto change_one_while = [&](Node& one, Node& changed) {
     u32 runs = 0;
     bool inside = true;
@@ -191,7 +193,7 @@ TEST_CASE(
     house.policy.write(me, [&](auto& tx) -> Attempt<bool> {
       inside &= Emulated::in_transaction();
       const auto reader = tx.enter(&one);
-      if (++runs == 1) {  // somebody is faster
+      if (++runs == 1) {
         other = std::thread([&] {
           const u64 version = changed.latch.version();
           if (changed.latch.try_lock(version)) changed.latch.unlock(version);
@@ -199,7 +201,7 @@ TEST_CASE(
         });
         const u64 deadline = Emulated::now() + 10'000'000'000;
         while (!done.load(kAcquire) && Emulated::now() < deadline) std::this_thread::yield();
-        CHECK(done.load(kAcquire));  // the transaction keeps nobody out
+        CHECK(done.load(kAcquire));  // the transaction keeps no thread out
       }
       if (!tx.upgrade(reader)) return kRestart;
       one.value.store(one.value.load() + 1);
@@ -223,7 +225,7 @@ TEST_CASE(
   CHECK(me.counters.inconsistency() == "");
 }
 
-TEST_CASE("With suspend a body that does not upgrade ends its transaction, which counts apart") {
+TEST_CASE("With suspend a body that does not upgrade ends its transaction, which is counted as unused") {
   House<P> house("hybrid:3,suspend=1");
   House<P>::ThreadState me(house);
   Twins<P::Layout> twins;
@@ -242,7 +244,7 @@ TEST_CASE("With suspend a body that does not upgrade ends its transaction, which
   CHECK_THROWS_AS(house.policy.write(me, [](auto&) -> Attempt<bool> { return kNoMemory; }), std::bad_alloc);
   CHECK_FALSE(Emulated::in_transaction());
   CHECK(me.counters.unused == 3);
-  // The end may abort as any other: then the body has not run, whether it failed or not.
+  // This end may abort too. Then the body has not run, whether it failed or not.
   for (const bool fails : {false, true}) {
     const auto injected = Emulated::inject(AbortInjection::script({PlannedAbort{.at = AbortMoment::kCommit}}));
     bool first = true;
@@ -257,13 +259,14 @@ TEST_CASE("With suspend a body that does not upgrade ends its transaction, which
   CHECK(me.counters.inconsistency() == "");
 }
 
-/// More than a pool has ready.
+/// A block larger than a pool has ready.
 struct Large {
   u64 words[32 << 10];
 };
 
 TEST_CASE(
-    "With suspend blocks are made inside: the pool is ready for most, and made so for the others after an abort") {
+    "With suspend blocks are made inside: the pool has most of them ready, and gets room for large ones after an "
+    "abort") {
   House<P> house("hybrid:1,suspend=1");
   House<P>::ThreadState me(house);
   CHECK(house.policy.write(me, [](auto& tx) { return Attempt<bool>(tx.template make<Node>() != nullptr); }));
@@ -271,11 +274,11 @@ TEST_CASE(
   CHECK(house.policy.write(me, [](auto& tx) { return Attempt<bool>(tx.template make<Large>() != nullptr); }));
   CHECK(me.counters.arena == 1);
   CHECK(me.counters.begins == 1);
-  CHECK(me.counters.unused == 2);  // it did not come to the last try, which has no transaction
+  CHECK(me.counters.unused == 2);  // neither used its last try, which has no transaction
 }
 
-/// One fiber changes `below`, and while its body is on the way the other changes `top`, which it has passed. Not both
-/// at once: a store to what the other stores to would be a conflict that suspending cannot avert.
+/// One fiber changes `below`. While its body descends, the other fiber changes `top`, which the first has passed. Only
+/// the second changes `top`: two stores to one node would be a conflict that suspending cannot avert.
 struct Passing {
   using S = Hybrid<Simulated>;
   struct alignas(kLineBytes) SimulatedNode {
@@ -320,7 +323,7 @@ struct Passing {
     passed += changed;
     return passer.counters.inconsistency();
   }
-  static inline u32 passed = 0;  // schedules in which the other was fast enough
+  static inline u32 passed = 0;  // schedules in which the second fiber changed `top` during the descent
 };
 
 TEST_CASE("With suspend a node that was only passed is not in the read set", "[race]") {
@@ -335,10 +338,10 @@ TEST_CASE("With suspend a node that was only passed is not in the read set", "[r
 /// A machine whose transactions work and whose loads cannot be suspended.
 struct Tracking : Emulated {
   static bool suspends_loads() { return false; }
-  static void suspend_loads() { FAIL("the machine cannot"); }
+  static void suspend_loads() { FAIL("this machine cannot suspend loads"); }
 };
 
-TEST_CASE("Where loads cannot be suspended, the transaction begins at the upgrade, and that is told") {
+TEST_CASE("If loads cannot be suspended, the transaction begins at the upgrade, and degraded says so") {
   using Later = Hybrid<Tracking>;
   House<Later> house("hybrid:3,suspend=1");
   House<Later>::ThreadState me(house);
@@ -351,11 +354,13 @@ TEST_CASE("Where loads cannot be suspended, the transaction begins at the upgrad
   CHECK_FALSE(descended_inside);
   CHECK(me.counters.commits == 1);
   CHECK_FALSE(Later::degraded(parse("hybrid")));
-  CHECK(Later::degraded(parse("hybrid:3,suspend=1")).value().find("hybrid begins after its descent: ") == 0);
+  CHECK(
+      Later::degraded(parse("hybrid:3,suspend=1")).value().find("hybrid begins its transactions after the descent: ") ==
+      0);
   CHECK_FALSE(P::degraded(parse("hybrid:3,suspend=1")));
 }
 
-TEST_CASE("Where the processor has transactions, changes are made by them") {
+TEST_CASE("hybrid makes changes by transactions if the processor has them, and says so if not") {
   using Real = Hybrid<Native>;
   const auto* const spec = GENERATE("hybrid", "hybrid:3,suspend=1");
   House<Real> house(spec);
@@ -370,7 +375,7 @@ TEST_CASE("Where the processor has transactions, changes are made by them") {
     CHECK(me.counters.commits > kChanges / 2);
   } else {
     CHECK(me.counters.begins == 0);
-    CHECK(Real::degraded(parse(spec)).value().find("hybrid latches what it changes: ") == 0);
+    CHECK(Real::degraded(parse(spec)).value().find("hybrid makes all changes under latches: ") == 0);
   }
 }
 

@@ -1,13 +1,13 @@
 #pragma once
-// Where the latch of a node is, for transactions with versions: a small thing to copy, whose `of(node)` is the latch.
+// The place of a node's latch, for transactions with versions: a small copyable object whose `of(node)` is the latch.
 //
-//   LatchInNode    in the node itself       a line that a reader of the node needs anyway; 8 bytes a node
-//   LatchInStripe  in a table beside them   nodes carry nothing; a further line a node, and strangers share a latch
+//   LatchInNode    in the node             on a line that a reader of the node needs anyway; 8 bytes a node
+//   LatchInStripe  in a table of stripes   nodes carry nothing; one more line a node, and unrelated nodes share a latch
 //
-// Sharing is safe, since a version then counts the changes of all its nodes: who reads one of them restarts too often
-// and never too seldom. A parent and its child may share: a step asks one latch twice, an upgrade locks it once. A
-// node's stripe is a function of its address, so a block that comes back as another node has the same, and its version
-// never goes back.
+// Sharing is safe, because a version then counts the changes of all its nodes: a reader of one of them may restart too
+// often, but never too seldom. A parent and its child may share a latch. Then a step loads it twice, and an upgrade
+// locks it once. The stripe is a function of the node's address, so a block that is reused for another node keeps its
+// stripe, and its version never goes back.
 #include <memory>
 
 #include "src/base/hash.h"
@@ -17,21 +17,21 @@ namespace latchlab {
 
 template <class M>
 struct LatchInNode {
-  static constexpr bool kTagged = true;  ///< the latch was made with the node's tag
+  static constexpr bool kTagged = true;  ///< the latch holds the node's tag
   template <class N>
   static VersionLatch<M>& of(N* node) {
     return node->latch;
   }
 };
 
-/// The table; it lives as long as its policy. Each stripe has a line of its own.
+/// The table of stripes, which lives as long as its policy. Each stripe has a line of its own.
 template <class M>
 class Stripes {
  public:
-  /// 1 or more of them. Throws std::bad_alloc.
+  /// Makes a table of `count` stripes, 1 or more. Throws std::bad_alloc.
   explicit Stripes(u64 count) : count_(count), stripe_(new Stripe[count]) {}
 
-  /// The factor scatters addresses, the high word of the product scales them to the table.
+  /// Returns the latch of a node. The factor scatters addresses; the high word of the product scales them to the table.
   VersionLatch<M>& of(const void* node) const {
     return stripe_[multiply_high(reinterpret_cast<u64>(node) * kMixFactor, count_)].latch;
   }
@@ -49,7 +49,7 @@ class LatchInStripe {
  public:
   static constexpr bool kTagged = false;
 
-  LatchInStripe() = default;  // of no table: to be assigned
+  LatchInStripe() = default;  // has no table until it is assigned
   explicit LatchInStripe(const Stripes<M>& stripes) : stripes_(&stripes) {}
   VersionLatch<M>& of(const void* node) const { return stripes_->of(node); }
 

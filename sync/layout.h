@@ -1,6 +1,6 @@
 #pragma once
-// How an index lays out what is shared: which cells its fields are, what its nodes carry as a latch, and its scale. A
-// layout belongs to a class of transactions, so all coarse policies share one instantiation of an index.
+// The layouts of an index's shared data: the cells of its fields, the latch of its nodes, and its scale. A layout
+// belongs to a class of transactions, so all coarse policies share one instantiation of an index.
 #include "src/base/scale.h"
 #include "src/machine/machine.h"
 #include "sync/seeded_bugs.h"
@@ -8,13 +8,13 @@
 
 namespace latchlab {
 
-/// What a node carries that has no latch of its own.
+/// The latch of a node that has none.
 struct NoLatch {
   NoLatch() = default;
-  explicit NoLatch(u8) {}  // who wants a node's tag asks the node
+  explicit NoLatch(u8) {}  // the tag is dropped: only node.tag() has it
 };
 
-/// Nodes that are protected as a whole by the policy: plain fields, no latch.
+/// The layout of an index that the policy protects as a whole: plain fields, no latch.
 template <class M, class SeededBugs = NoBugs>
 struct CoarseLayout {
   using Machine = M;
@@ -28,7 +28,7 @@ struct CoarseLayout {
   using Row = typename M::template PlainRow<T, N>;
 };
 
-/// Nodes that are read while they may be changed: racy fields, a version in every node.
+/// The layout of nodes that are read while they may be changed: racy fields, a version in every node.
 template <class M, class SeededBugs = NoBugs>
 struct VersionedLayout {
   using Machine = M;
@@ -42,15 +42,15 @@ struct VersionedLayout {
   using Row = typename M::template RacyRow<T, N>;
 };
 
-/// The same, and readers that ask for no version: what they look for must be in one cell at any moment, or be proved by
-/// the node's latch where it is not. Only for an index that says kLatchFreeReaders.
+/// The same layout for readers that read no version. The data that such a reader looks for must be in one cell at any
+/// moment; otherwise the reader must validate it by the node's latch. Only for an index with kLatchFreeReaders.
 template <class M, class SeededBugs = NoBugs>
 struct LatchFreeLayout : VersionedLayout<M, SeededBugs> {
   static constexpr bool kLatchFreeReaders = true;
 };
 
-/// Racy fields and no latch in a node: versions are in a table beside the nodes, or there are none and a lock covers
-/// all.
+/// The layout of racy fields without a latch in the node: versions are in a table of stripes, or a lock covers the
+/// whole index.
 template <class M, class SeededBugs = NoBugs>
 struct UnlatchedLayout : VersionedLayout<M, SeededBugs> {
   using Latch = NoLatch;

@@ -1,7 +1,9 @@
-// Why a transaction looks at the lock first. Looking last, before the commit (lazy subscription), would keep the word
-// in its read set for a moment only, and that it sees half of what a holder does is mostly repaired: the holder's next
-// store aborts it. But until then it runs on values that no operation leaves, and what it does with them may decide
-// which word it looks at in the end (Dice et al., "Pitfalls of lazy subscription", 2014, know more such ways):
+// Tests that show why a transaction must look at the lock first.
+//
+// Looking last, before the commit (lazy subscription), would keep the word in the read set only for a moment. Such a
+// transaction may see half of a holder's operation. Usually that does no damage, because the holder's next store aborts
+// it. But until then it runs on values that no operation leaves. Its stores may then decide which word it looks at in
+// the end. (Dice et al., "Pitfalls of lazy subscription", 2014, describe more such ways.)
 //
 //     holder of word 0             transaction
 //     exchange, first = 1
@@ -9,15 +11,15 @@
 //                                  look at word 1: free; commit
 //     second = 1, word 0 = 0
 //
-// Elision by hand, which differs in when it looks at the lock and in nothing else, under the same bodies:
+// The tests elide by hand, with variants that differ only in when they look at the lock, under the same bodies:
 //
-//                       runs on half an operation    commits what it saw of one    and if that leads it astray
-//     never             found                        found                         found
-//     before it begins  found                        found                         found
-//     last              found                        never                         found
-//     first             never                        never                         never
+//     looks at the lock   runs on half an operation    commits half an operation    the same, if its store goes astray
+//     never               found                        found                        found
+//     before it begins    found                        found                        found
+//     last                found                        never                        found
+//     first               never                        never                        never
 //
-// The policies must be like the last line.
+// The policies must behave like the last line.
 #include <algorithm>
 #include <array>
 #include <optional>
@@ -36,19 +38,18 @@ namespace latchlab::testing {
 namespace {
 
 constexpr std::string_view kRanOnHalf = "a transaction ran on half an operation";
-constexpr std::string_view kCommittedHalf = "a transaction committed what it saw of half an operation";
+constexpr std::string_view kCommittedHalf = "a transaction committed its view of half an operation";
 
-/// The lines of the table, and its columns.
+/// The lines of the table above, and its columns.
 enum class Subscribes { kNever, kBefore, kLast, kFirst };
 enum class Asked { kRuns, kCommits, kCommitsAstray };
 
-/// What a thread keeps in memory of itself: scratch space, and behind it the number of the word that it takes for the
-/// lock.
+/// The private memory of a thread: scratch space, followed by the number of the word that it takes for the lock.
 struct alignas(kLineBytes) Note {
   Simulated::Plain<u64> scratch_and_word[2];
 };
 
-/// Fibers that add to twins and look at them.
+/// Fibers that add to twins and read them.
 template <class P>
 struct Litmus : Crew<P> {
   using Both = Twins<typename P::Layout>::Both;
@@ -57,7 +58,7 @@ struct Litmus : Crew<P> {
   Twins<typename P::Layout> twins;
   std::array<Note, kFibers> notes;
 
-  /// `run(body)` runs it as an operation of this fiber.
+  /// Runs the operations of one fiber; `run(body)` runs a body as one operation.
   template <class Run>
   void take_turns(u32 id, bool asks_inside, bool astray, Run&& run) {
     for (u32 turn = 0; turn < kTurns; ++turn) {
@@ -66,7 +67,7 @@ struct Litmus : Crew<P> {
       expect(both.first == both.second, kCommittedHalf);
     }
   }
-  /// Behind the upgrade nobody runs who proves nothing and knows it (a scout of adaptive).
+  /// Reads the twins. The upgrade keeps scouts of adaptive, which do not validate, out of the code after it.
   template <class Tx>
   Attempt<Both> look_in(Tx& tx, Note& note, bool asks_inside, bool astray) {
     const auto both = twins.read_in(tx);
@@ -82,12 +83,12 @@ struct Litmus : Crew<P> {
   }
 };
 
-/// Elision by hand. Of Spin it has only what its threads are made of.
+/// Elision by hand. It uses Spin only for its threads.
 template <Subscribes kWhen, Asked kAsked>
 struct ByHand : Litmus<Spin<Simulated>> {
   static constexpr std::string_view kPolicy = "by hand";
 
-  std::array<SpinLock<Simulated>, 2> words;  // nobody takes the second
+  std::array<SpinLock<Simulated>, 2> words;  // no correct fiber takes the second
 
   void fiber(u32 id) {
     take_turns(id, kAsked == Asked::kRuns, kAsked == Asked::kCommitsAstray,
@@ -95,7 +96,7 @@ struct ByHand : Litmus<Spin<Simulated>> {
   }
   SpinLock<Simulated>& lock_of(u32 id) { return words[notes[id].scratch_and_word[1].load()]; }
 
-  /// One try, then the lock.
+  /// Runs the body in one try or, after an abort, under the lock.
   template <class Body>
   auto elide(u32 id, const Body& body) {
     DirectTx<Simulated> tx(*threads[id].pool);
@@ -119,7 +120,7 @@ struct ByHand : Litmus<Spin<Simulated>> {
   }
 };
 
-/// The same bodies under a policy, and everything is asked at once.
+/// The same bodies under a policy, with all checks at once.
 template <class P>
 struct UnderPolicy : Litmus<P> {
   using Litmus<P>::Litmus;
@@ -133,12 +134,12 @@ struct UnderPolicy : Litmus<P> {
 TEST_CASE("Lazy subscription: a transaction that looks at the lock last commits half an operation", "[race][no-tsan]") {
   constexpr auto kLast = Subscribes::kLast;
   CHECK(fails_with<ByHand<kLast, Asked::kRuns>>(kRanOnHalf));
-  check_no_race<ByHand<kLast, Asked::kCommits>>();  // repaired, as long as it still finds the lock
+  check_no_race<ByHand<kLast, Asked::kCommits>>();  // the abort repairs it, if it still finds the lock
   CHECK(fails_with<ByHand<kLast, Asked::kCommitsAstray>>(kCommittedHalf));
 }
 
 TEST_CASE(
-    "Lazy subscription: a transaction that is begun beside a free lock or looks at none commits half an operation",
+    "Lazy subscription: a transaction that looks at the lock before it begins, or never, commits half an operation",
     "[race][no-tsan]") {
   CHECK(fails_with<ByHand<Subscribes::kBefore, Asked::kRuns>>(kRanOnHalf));
   CHECK(fails_with<ByHand<Subscribes::kBefore, Asked::kCommits>>(kCommittedHalf));

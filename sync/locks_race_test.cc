@@ -1,5 +1,5 @@
-// The global locks on the race finder: nobody sees half an operation, readers are inside together, and whoever waits
-// under `ticket` or `mcs` is served in order of arrival.
+// The global locks on the race finder: no fiber sees half an operation, readers of shared locks are inside together,
+// and `ticket` and `mcs` serve in order of arrival.
 #include <array>
 
 #include "sync/hle.h"
@@ -21,10 +21,10 @@ TEST_CASE("Races: every global lock keeps operations apart", "[race]") {
   check_no_race<WriteAndRead<SharedMutex<Simulated>>>();
   check_no_race<WriteAndRead<Ticket<Simulated>>>();
   check_no_race<WriteAndRead<Mcs<Simulated>>>();
-  check_no_race<WriteAndRead<Hle<Simulated>>>("hle");  // the prefixes, on a machine that does not heed them
+  check_no_race<WriteAndRead<Hle<Simulated>>>("hle");  // with prefixes that this machine ignores
 }
 
-/// Each stays inside until all have come: a deadlock unless readers share.
+/// Readers that stay inside until all have come: a deadlock unless the lock lets readers share it.
 template <class P>
 struct ReadTogether : Crew<P> {
   Simulated::Atomic<u32> inside{0};
@@ -39,16 +39,16 @@ struct ReadTogether : Crew<P> {
   std::string check() { return ""; }
 };
 
-TEST_CASE("Races: readers are inside together where a lock lets them share", "[race]") {
+TEST_CASE("Races: readers of a shared lock are inside together", "[race]") {
   check_no_race<ReadTogether<RwSpin<Simulated>>>();
   check_no_race<ReadTogether<SharedMutex<Simulated>>>();
   CHECK(fails_with<ReadTogether<Mutex<Simulated>>>("deadlock"));
 }
 
-/// The simulated machine, but who waits, and on which word, is noted: as bits and by the numbers of the fibers.
+/// The simulated machine with a record of waiting fibers (a bit each) and of the word that each fiber waits on.
 struct Noting : Simulated {
-  static inline u64 called = 0;   // ask for the lock and have not had it
-  static inline u64 waiting = 0;  // those of them that have been seen to wait
+  static inline u64 called = 0;   // fibers that have asked for the lock and do not have it yet
+  static inline u64 waiting = 0;  // the fibers of these that have been seen to wait
   static inline std::array<const void*, kFibers> word{};
   static inline bool word_is_shared = false;
 
@@ -66,7 +66,7 @@ struct Noting : Simulated {
   }
 };
 
-/// Whoever was waiting when somebody came must have been inside before that one is.
+/// Fibers that check the order of arrival: a fiber that was waiting when another came must be inside before it.
 template <template <class> class Policy, bool kOwnWord>
 struct InOrder : Crew<Policy<Noting>> {
   std::array<u64, kFibers> ahead{};
@@ -82,7 +82,7 @@ struct InOrder : Crew<Policy<Noting>> {
       ahead[id] = Noting::waiting;
       Noting::called |= mine;
       this->house.policy.write(this->threads[id], [&](auto&) -> Attempt<int> {
-        expect(ahead[id] == 0, "one was served before another who had been waiting when it came");
+        expect(ahead[id] == 0, "a fiber was served before another that was waiting when it came");
         Noting::called &= ~mine;
         Noting::waiting &= ~mine;
         for (u64& others : ahead) others &= ~mine;
@@ -90,18 +90,18 @@ struct InOrder : Crew<Policy<Noting>> {
       });
     }
   }
-  std::string check() { return kOwnWord && Noting::word_is_shared ? "two waited on the same word" : ""; }
+  std::string check() { return kOwnWord && Noting::word_is_shared ? "two fibers waited on the same word" : ""; }
 };
 
 TEST_CASE("Races: ticket and mcs serve in order of arrival, and spin does not", "[race]") {
   check_no_race<InOrder<Ticket, false>>();
   check_no_race<InOrder<Mcs, false>>();
-  CHECK(fails_with<InOrder<Spin, false>>("one was served before another who had been waiting when it came"));
+  CHECK(fails_with<InOrder<Spin, false>>("a fiber was served before another that was waiting when it came"));
 }
 
-TEST_CASE("Races: under mcs each waits on a word of its own, under ticket all on the same", "[race]") {
+TEST_CASE("Races: under mcs each fiber waits on a word of its own, under ticket all wait on the same", "[race]") {
   check_no_race<InOrder<Mcs, true>>();
-  CHECK(fails_with<InOrder<Ticket, true>>("two waited on the same word"));
+  CHECK(fails_with<InOrder<Ticket, true>>("two fibers waited on the same word"));
 }
 
 }  // namespace

@@ -1,6 +1,5 @@
 #pragma once
-// `make`, the same for every transaction: a block of the thread's pool that goes back to it if the attempt is
-// abandoned.
+// The verb `make` of every transaction: it takes a block from the thread's pool; abandoning the attempt returns it.
 #include <new>
 #include <type_traits>
 #include <utility>
@@ -10,7 +9,8 @@
 
 namespace latchlab {
 
-/// Null when memory is out. A type whose size depends on its arguments says so by `N::bytes_for(args...)`.
+/// Makes an N, or returns null when memory is out. A type whose size depends on its arguments has
+/// `N::bytes_for(args...)`.
 template <class N, class M, class... Args>
 [[nodiscard, gnu::always_inline]] inline N* make_in(AttemptBlocks<M>& blocks, Args&&... args) {
   static_assert(std::is_trivially_destructible_v<N>, "blocks are freed without being destroyed");

@@ -1,19 +1,21 @@
 #pragma once
-// `mcs`: one global queue lock of Mellor-Crummey and Scott (TOCS 1991). It serves in order of arrival as `ticket` does,
-// but each waits on a word of its own, so that a handover moves one line to one waiter, however many there are.
+// `mcs`: one global queue lock of Mellor-Crummey and Scott (TOCS 1991). It serves threads in order of arrival, as
+// `ticket` does. But each thread waits on a word of its own, so a handover moves one line to one waiter, however many
+// wait.
 //
 //     tail ----------------------------.
 //                                      v
 //     [next]-->[next]-->[next]-->[next]: none
 //     inside   waits    waits    waits
 //
-// Who comes exchanges the tail for its own place; who was there before is whom it waits for, and learns by its `next`
-// whom to wake. Between the exchange and that store the queue has a gap: a holder that finds no `next` takes the tail
-// back if it is still its own place, and otherwise waits until the one who came has linked itself.
+// An arriving thread exchanges the tail for its own queue node. The old tail is its predecessor: the thread links
+// itself as the predecessor's `next` and waits for `turn`. Between the exchange and that store the queue has a gap. A
+// holder without `next` therefore resets the tail if it is still its own node, and otherwise waits until `next` is set.
 //
-// A place is on the stack of its operation: the guard is it. It outlives everybody's use of it. The one before writes
-// only `turn`, as its last, and the place stays until it has seen that. The one behind writes only `next`, once, and
-// leave does not return before it has seen that store or, by the tail, that there is nobody behind.
+// The queue node is the guard, on the stack of its operation. It outlives all uses by other threads:
+//   1. The predecessor writes only `turn`, as its last access, and enter returns only after it has seen that store.
+//   2. The successor writes only `next`, once. leave returns only after it has seen that store, or has seen by the tail
+//      that there is no successor.
 #include "sync/one_lock.h"
 
 namespace latchlab {
@@ -21,7 +23,7 @@ namespace latchlab {
 template <class M>
 class McsLock {
  public:
-  /// Holds the lock while it lives, and is the place in the queue.
+  /// A guard that holds the lock while it lives; it is also the node in the queue.
   class alignas(kFalseSharingBytes) Guard {
    public:
     explicit Guard(McsLock& lock) : lock_(lock) { lock_.enter(*this); }
@@ -38,11 +40,11 @@ class McsLock {
 
  private:
   void enter(Guard& mine) {
-    // Acquire: pairs with leave where it finds nobody, and otherwise with the exchange of the one before, whose place
-    // it is about to write. Release: pairs with the exchange of the one behind, which writes ours.
+    // Acquire: if the queue is empty, pairs with leave; else with the exchange of the predecessor, whose node is
+    // written next. Release: pairs with the exchange of the successor, which writes this node.
     Guard* const before = tail_.exchange(&mine, kAcqRel);
     if (before == nullptr) return;
-    before->next_.store(&mine, kRelease);                           // pairs with leave, which writes our turn
+    before->next_.store(&mine, kRelease);                           // pairs with leave, which then writes turn_
     M::wait_until(mine.turn_, [](u32 turn) { return turn != 0; });  // its acquire pairs with leave
   }
 
@@ -63,7 +65,7 @@ template <class M>
 class Mcs : public OneLock<M, McsLock<M>, typename McsLock<M>::Guard> {
  public:
   static constexpr std::string_view kName = "mcs";
-  static constexpr std::string_view kAbout = "one global queue lock: each waits on a line of its own";
+  static constexpr std::string_view kAbout = "one global queue lock: each thread waits on a line of its own";
   using Mcs::OneLock::OneLock;
 };
 

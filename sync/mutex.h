@@ -1,6 +1,6 @@
 #pragma once
-// `mutex`: one global mutex of the system around every operation. Who finds it taken sleeps in the kernel: threads that
-// wait cost nothing, and waking one costs a system call.
+// `mutex`: one global mutex of the system around every operation. A thread that finds it taken sleeps in the kernel.
+// Waiting costs nothing, and waking a thread costs a system call.
 #include "sync/one_lock.h"
 
 namespace latchlab {
@@ -9,7 +9,7 @@ template <class M>
 class Mutex : public OneExclusiveLock<M, typename M::Mutex> {
  public:
   static constexpr std::string_view kName = "mutex";
-  static constexpr std::string_view kAbout = "one global mutex of the system: who waits sleeps";
+  static constexpr std::string_view kAbout = "one global mutex of the system: waiting threads sleep";
   using Mutex::OneLock::OneLock;
 };
 

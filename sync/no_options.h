@@ -1,5 +1,5 @@
 #pragma once
-// The options of a policy that has none: whoever gives one is told so.
+// The options of a policy that has none: an option is refused with a message.
 #include <string>
 #include <utility>
 #include <vector>

@@ -1,8 +1,8 @@
 #pragma once
 // `none`: no synchronization at all, the upper bound that every other policy is compared with.
 //
-// Any number of threads may read, or a single one may read and write. The body runs on plain fields and its
-// verbs compile away: a lookup has the instructions of one that was written by hand, which a test keeps so.
+// Any number of threads may read, or a single one may read and write. The body runs on plain fields and its verbs
+// compile away: a lookup has the instructions of a hand-written one, which a test checks (indexes/codegen_test.cc).
 #include "sync/coarse.h"
 
 namespace latchlab {

@@ -1,5 +1,5 @@
 #pragma once
-// `olc`: optimistic lock coupling (Leis, Scheibner, Kemper, Neumann, DaMoN 2016). A version in every node, which
+// `olc`: optimistic lock coupling (Leis, Scheibner, Kemper, Neumann, DaMoN 2016). Every node has a version, which
 // readers validate.
 #include "sync/layout.h"
 #include "sync/optimistic.h"

@@ -1,9 +1,9 @@
 #pragma once
-// What every policy is that is nothing but one global lock: an operation runs inside it from beginning to end. Such a
-// policy derives from OneLock, says its name, and brings its lock.
+// The common part of policies with one global lock: an operation holds the lock from beginning to end. Such a policy
+// derives from OneLock and has a name and a lock.
 //
-// `Reading` and `Writing` are guards, which hold the lock for as long as they live. Where readers do not share they are
-// the same. The lock is alone on its lines: everybody writes it, and who reads the index is not to wait for that.
+// `Reading` and `Writing` are guards, which hold the lock while they live. If readers do not share the lock, they are
+// the same. The lock is alone on its lines: all threads write it, and reads of the index must not wait for that.
 #include <mutex>
 #include <shared_mutex>
 
@@ -41,7 +41,7 @@ class OneLock : public CoarsePolicy<M> {
   alignas(kFalseSharingBytes) Lock lock_;
 };
 
-/// One lock that lets nobody in beside its holder.
+/// One lock that admits only its holder.
 template <class M, Lockable Lock>
 using OneExclusiveLock = OneLock<M, Lock, std::lock_guard<Lock>>;
 

@@ -1,15 +1,15 @@
 #pragma once
-// What every optimistic policy has and does alike: readers write nothing, writers latch only what they change (Leis,
-// Scheibner, Kemper, Neumann, DaMoN 2016). A policy derives from this and says where the latches are, and what a reader
-// proves.
+// The common part of optimistic policies: readers write nothing, and writers latch only the nodes that they change
+// (Leis, Scheibner, Kemper, Neumann, DaMoN 2016). A policy derives from this and decides where the latches are and what
+// a reader validates.
 //
-// An operation runs inside an epoch: whatever it can reach stays readable until it leaves, so following a
-// stale pointer is wrong but harmless, and the validation after it says so. A run that must restart has
-// stored nothing; what it allocated goes back to its pool, the epoch stays (the next run may start at once),
-// and the wait before it is random and bounded.
+// An operation runs inside an epoch, so all nodes that it can reach stay readable until it leaves. Following a stale
+// pointer is harmless, because the validation after it fails. An attempt that must restart has stored nothing. Its
+// blocks go back to the pool, the thread stays in the epoch, and it waits a random, bounded time before the next
+// attempt.
 //
-// After a commit, in this order: the transaction unlatches, then what it unlinked is handed to the reclaimer.
-// Stamping it later than it was unlinked is safe (the grace period only starts later); earlier would not be.
+// After a commit, the transaction first unlatches, and then the unlinked blocks go to the reclaimer. A stamp later than
+// the unlinking is safe (the grace period only starts later); an earlier one would not be.
 #include <array>
 #include <new>
 #include <utility>
@@ -38,8 +38,8 @@ class Optimistic : public Promises {
   using Options = NoOptions;
 
   struct Counters {
-    u64 read_restarts = 0;   ///< runs of a reading body that were given up
-    u64 write_restarts = 0;  ///< of a writing one
+    u64 read_restarts = 0;   ///< attempts of reading bodies that restarted
+    u64 write_restarts = 0;  ///< attempts of writing bodies that restarted
 
     static constexpr auto fields() {
       return std::array{CounterField{"read_restarts", &Counters::read_restarts},
@@ -72,7 +72,7 @@ class Optimistic : public Promises {
  protected:
   explicit Optimistic(Latches latches = {}) : latches_(latches) {}
 
-  /// `read`, each run with a transaction that `begin` makes.
+  /// Does the same as `read`, with a transaction from `begin` for each attempt.
   template <class Me, class Body, class Begin>
   [[gnu::always_inline]] auto read_by(Me& me, const Body& body, const Begin& begin) {
     return me.reclaim.decide([&](const auto& reclaim) __attribute__((always_inline)) {
@@ -85,8 +85,8 @@ class Optimistic : public Promises {
     });
   }
 
-  /// One run of a reading body. What it made, if it did, goes back here: where it makes nothing the lists stay in
-  /// registers.
+  /// Runs one attempt of a reading body, and returns its blocks to the pool if it fails. If the body makes none, the
+  /// lists compile away.
   template <class Body, class Begin>
   [[gnu::always_inline]] static auto run_once(const Body& body, const Begin& begin) {
     auto tx = begin();
@@ -95,7 +95,8 @@ class Optimistic : public Promises {
       tx.blocks().abandon();
     return attempt;
   }
-  /// The runs after one that failed. Apart, with copies of its own, so that the loop of lookups keeps its registers.
+  /// Runs the attempts after one that failed. Not inlined, and with its own copies of the arguments, so that a loop of
+  /// lookups keeps its registers.
   template <class Me, class Body, class Begin>
   [[gnu::noinline]] static auto run_again(Me& me, const Body body, const Begin begin, Failure failure) {
     for (u32 restarts = 0;; ++restarts) {
@@ -109,7 +110,7 @@ class Optimistic : public Promises {
     }
   }
 
-  /// After a run that failed. Throws std::bad_alloc when memory is out; otherwise waits for the next run.
+  /// Ends an attempt that failed. Throws std::bad_alloc when memory is out; otherwise backs off before the next one.
   template <class Me>
   [[gnu::noinline, gnu::cold]] static void give_up(Me& me, Failure failure, u64& counter, u32 restarts) {
     if (failure == kNoMemory) {
@@ -120,7 +121,8 @@ class Optimistic : public Promises {
     back_off<M>(restarts);
   }
 
-  /// What was made is published; what was retired waits until nobody can be reading it.
+  /// Ends an attempt that committed: its made blocks stay, and its retired blocks wait until no thread can be reading
+  /// them.
   template <class Me>
   static void settle(Me& me, AttemptBlocks<M>& blocks) {
     blocks.keep();

@@ -1,9 +1,8 @@
 #pragma once
-// `own`: the word for peers that synchronize themselves (`--index=tbb --sync=own`).
+// `own`: the policy of peers that synchronize themselves (`--index=tbb --sync=own`).
 //
-// There is nothing to run a body on: a peer implements find, insert and the rest by itself
-// (indexes/concepts.h) and uses this type for what the harness asks every policy: its name, its options
-// (none), its counters (none).
+// It runs no body: a peer implements find, insert and the rest by itself (indexes/concepts.h). This type only has what
+// the harness asks of every policy: its name, its options (none) and its counters (none).
 #include <string_view>
 
 #include "src/stats/counters.h"

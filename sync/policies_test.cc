@@ -1,5 +1,5 @@
-// Every policy keeps operations apart, on threads of the processor and on the emulated machine; and what is
-// special to the short ones. rtm has a test of its own.
+// Tests that every policy keeps operations apart, on native threads and on the emulated machine, and of the special
+// properties of the small policies. rtm, hle, adaptive and hybrid have tests of their own.
 #include <atomic>
 #include <thread>
 #include <utility>
@@ -49,7 +49,7 @@ template <class M>
 constexpr bool kHasTbbRw = requires { typename TbbRw<M>; };
 static_assert(kHasTbbRw<Native> && !kHasTbbRw<Emulated> && !kHasTbbRw<Simulated>);
 
-// An index that lacks an operation is none: the compiler says so where it is joined to a policy.
+// An index that lacks an operation is refused by the compiler where it is joined to a policy.
 template <class Body>
 struct WithoutErase : Body {
   void erase_in() = delete;
@@ -63,7 +63,7 @@ static_assert(IndexBody<List, DirectTx<Native>>);
 static_assert(!IndexBody<WithoutErase<List>, DirectTx<Native>>);
 static_assert(!IndexBody<WithoutScan<List>, DirectTx<Native>>);
 
-// The list says nothing about readers without a latch, so it does not meet them.
+// The list does not promise kLatchFreeReaders, so policies with such readers refuse it.
 struct Bearing : List {
   static constexpr bool kLatchFreeReaders = true;
 };
@@ -79,15 +79,16 @@ using testing::Twins;
 
 constexpr u32 kThreads = 4;
 constexpr u32 kYieldEvery = 61;  // operations
-constexpr u32 kWrites = 10000;   // of each thread, and as many reads
-// Under a lock that serves in order of arrival: where threads share processors every operation waits for a switch.
+constexpr u32 kWrites = 10000;   // writes of each thread, and as many reads
+// The writes under a lock that serves in order of arrival: if threads share processors, every operation waits for a
+// context switch.
 constexpr u32 kFairWrites = 300;
 
 template <class P>
 struct Hammered {
   typename Twins<typename P::Layout>::Both end;
   u64 torn_reads = 0;
-  u64 repeated_values = 0;  // what a write returned must grow from call to call of one thread
+  u64 repeated_values = 0;  // the result of a write must grow from call to call of one thread
   std::vector<typename P::Counters> counters;
 };
 
@@ -105,7 +106,7 @@ Hammered<P> hammer(std::string_view spec, u32 writes) {
       typename House<P>::ThreadState me(house);
       ready.fetch_add(1);
       while (ready.load() < kThreads) std::this_thread::yield();
-      // Now and then for a thread that waits for this one. No hardware transaction survives that.
+      // Yields now and then to a thread that waits for this one. That aborts a hardware transaction.
       auto yield_at_times = [operations = u32{0}]() mutable {
         if (++operations % kYieldEvery == 0) std::this_thread::yield();
       };
@@ -175,7 +176,7 @@ TEST_CASE("An elided lock keeps the operations of four threads apart") {
   check_elision<Adaptive<Emulated>>("adaptive");
 }
 
-// Their locks are in oneTBB's library, where ThreadSanitizer does not see them.
+// ThreadSanitizer does not see these locks, because they are in oneTBB's library.
 TEST_CASE("A lock that oneTBB elides keeps the operations of four threads apart", "[no-tsan]") {
   check_elision<TbbSpec<Native>>("tbb-spec");
   check_elision<TbbSpecRw<Native>>("tbb-spec-rw");
@@ -193,7 +194,7 @@ TEST_CASE("Changes by transaction and under latches keep the operations of four 
   }
 }
 
-TEST_CASE("Versions beside the nodes keep the operations of four threads apart") {
+TEST_CASE("Versions outside the nodes keep the operations of four threads apart") {
   for (const auto* spec : {"striped", "striped:1", "striped:7"}) {
     check_exclusion<Striped<Native>>(spec);
     check_exclusion<Striped<Emulated>>(spec);
@@ -231,7 +232,7 @@ TEST_CASE("Under seq a change anywhere makes every reader restart") {
   }
 }
 
-TEST_CASE("Readers of rowex see half an operation and go on, writers exclude each other") {
+TEST_CASE("Readers of rowex may see half an operation and do not restart; writers exclude each other") {
   const auto result = hammer<Rowex<Native>>("rowex", kWrites);
   CHECK(result.end.first == kThreads * kWrites);
   CHECK(result.end.second == kThreads * kWrites);
@@ -250,7 +251,7 @@ void check_one_writer() {
   }
 }
 
-// The processor, but every addition to an atomic cell is counted.
+// The native machine with a count of additions to atomic cells.
 struct Counting : Native {
   static inline u64 additions = 0;
   template <class T>
@@ -263,7 +264,7 @@ struct Counting : Native {
   };
 };
 
-TEST_CASE("Without synchronization one thread may write, and atomic adds once an operation") {
+TEST_CASE("Under none and atomic one thread may write, and atomic adds once per operation") {
   check_one_writer<None<Native>>();
   check_one_writer<None<Emulated>>();
   check_one_writer<OneAtomic<Native>>();
@@ -275,8 +276,8 @@ TEST_CASE("Without synchronization one thread may write, and atomic adds once an
   static_assert(!None<Native>::kManyWriters && !OneAtomic<Native>::kManyWriters);
 }
 
-// Threads that load the index pass the lock around once a chunk (harness/trial/run_trial.cc).
-TEST_CASE("Policies that are one lock say that writers take turns, those that elide or latch nodes do not") {
+// Under such policies, threads that load the index hand the lock on after each chunk (harness/trial/run_trial.cc).
+TEST_CASE("Policies of one lock say that writers take turns, and those that elide or latch nodes do not") {
   static_assert(Mutex<Native>::kWritersTakeTurns && Spin<Native>::kWritersTakeTurns &&
                 Ticket<Native>::kWritersTakeTurns);
   static_assert(Mcs<Native>::kWritersTakeTurns && RwSpin<Native>::kWritersTakeTurns &&
@@ -286,10 +287,10 @@ TEST_CASE("Policies that are one lock say that writers take turns, those that el
                 !Adaptive<Native>::kWritersTakeTurns);
   static_assert(!Olc<Native>::kWritersTakeTurns && !Rowex<Native>::kWritersTakeTurns &&
                 !Hybrid<Native>::kWritersTakeTurns);
-  SUCCEED("it is said to the compiler");
+  SUCCEED("the compiler checks it");
 }
 
-// If the second reader had to wait for the first, this would never end.
+// Checks that two readers are inside together: if the second waited for the first, this would never end.
 template <class P>
 void check_readers_share() {
   House<P> house(P::kName);
@@ -308,7 +309,7 @@ void check_readers_share() {
   CHECK(met);
 }
 
-// Holds the lock by `hold`, lets a thread try `enter`, and says whether that came in meanwhile.
+// Holds the lock by `hold` and lets another thread try `enter`. Returns true if that thread came in meanwhile.
 template <class P, class Hold, class Enter>
 bool comes_in_beside(Hold&& hold, Enter&& enter) {
   House<P> house(P::kName);
@@ -346,7 +347,7 @@ void check_writers_exclude() {
   CHECK_FALSE(comes_in_beside<P>(kReads, kChanges));
 }
 
-TEST_CASE("Readers of reader-writer locks share, writers exclude everybody") {
+TEST_CASE("Readers of reader-writer locks share the lock, and writers exclude all others") {
   check_readers_share<RwSpin<Native>>();
   check_readers_share<RwSpin<Emulated>>();
   check_readers_share<SharedMutex<Native>>();
@@ -376,8 +377,8 @@ TEST_CASE("Under the other locks readers exclude each other too") {
 
 template <class P>
 void check_writer_gets_in() {
-  // Each of two readers stays until the other one has come, except when a writer is about: without the
-  // pending bit there would be a reader inside at any time, and the writer would wait for ever.
+  // Each of two readers stays until the other one has come, unless the writer keeps it out. Without the pending bit
+  // there would always be a reader inside, and the writer would wait for ever.
   House<P> house(P::kName);
   std::atomic<bool> written{false};
   std::atomic<u32> entered[2] = {0, 0};
@@ -389,7 +390,7 @@ void check_writer_gets_in() {
         house.policy.read(me, [&](auto&) -> Attempt<int> {
           const u32 theirs = entered[1 - r];
           ++entered[r];
-          // Long enough for the other one to come, unless the writer keeps it out.
+          // This is long enough for the other reader to come.
           for (int i = 0; i < 2000 && entered[1 - r] == theirs && !written; ++i) std::this_thread::yield();
           return 0;
         });
@@ -404,12 +405,12 @@ void check_writer_gets_in() {
   SUCCEED();
 }
 
-TEST_CASE("A writer of rwspin or tbb-rw gets in although readers never leave the lock alone") {
+TEST_CASE("A writer of rwspin or tbb-rw gets in although there is always a reader that wants the lock") {
   check_writer_gets_in<RwSpin<Native>>();
   check_writer_gets_in<TbbRw<Native>>();
 }
 
-// A node that does nothing but exist.
+// A node without a purpose but its size.
 struct Block {
   u64 words[8];
 };
@@ -439,7 +440,7 @@ void check_out_of_memory() {
   CHECK(house.memory.bytes().live == sizeof(Block));
 }
 
-TEST_CASE("Out of memory is an exception that leaves the lock free") {
+TEST_CASE("Running out of memory throws and leaves the lock free") {
   check_out_of_memory<None<Native>>();
   check_out_of_memory<OneAtomic<Native>>();
   check_out_of_memory<Mutex<Native>>();
@@ -479,7 +480,7 @@ void check_retired_is_freed() {
   CHECK(house.memory.bytes().live == 0);
 }
 
-TEST_CASE("Under a coarse policy what was retired is free after the operation") {
+TEST_CASE("Under a coarse policy a retired block is free after the operation") {
   check_retired_is_freed<None<Native>>();
   check_retired_is_freed<Spin<Native>>();
   check_retired_is_freed<RwSpin<Emulated>>();
@@ -505,14 +506,14 @@ void check_restarts() {
   CHECK(house.memory.bytes().live == 2 * sizeof(Block));
 }
 
-TEST_CASE("A restarted optimistic operation gives back what it made and counts") {
+TEST_CASE("A restart of an optimistic operation is counted and returns the blocks that it made") {
   check_restarts<Olc<Native>>();
   check_restarts<Rowex<Native>>();
   check_restarts<Striped<Native>>();
   check_restarts<Seq<Native>>();
 }
 
-TEST_CASE("A body that restarts under a coarse policy is a mistake, and says so") {
+TEST_CASE("A body that restarts under a coarse policy is a logic error") {
   House<Spin<Native>> house("spin");
   House<Spin<Native>>::ThreadState me(house);
   CHECK_THROWS_AS(house.policy.write(me, [](auto&) -> Attempt<int> { return kRestart; }), std::logic_error);
@@ -527,7 +528,7 @@ void check_takes_no_options() {
   CHECK_THROWS_AS(P::Options::parse(Spec::parse(name + ":wait=1")), InputError);
 }
 
-TEST_CASE("oneTBB's elided locks say why they run on their locks, and count what they did") {
+TEST_CASE("oneTBB's elided locks say why they run under their locks, and count commits and fallbacks") {
   CpuFlags listed;
   listed.rtm = true;
   CHECK_FALSE(why_no_tbb_elision(std::nullopt, listed));
@@ -568,7 +569,7 @@ TEST_CASE("Policies without options refuse them") {
   check_takes_no_options<Own>();
 }
 
-TEST_CASE("striped takes a number of stripes in range, and says which range") {
+TEST_CASE("striped takes a number of stripes in its range, and names the range in a refusal") {
   const auto stripes = [](std::string_view spec) { return StripedOptions::parse(Spec::parse(spec)).resolved(); };
   using Resolved = std::vector<std::pair<std::string, std::string>>;
   CHECK(stripes("striped") == Resolved{{"stripes", "1024"}});

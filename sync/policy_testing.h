@@ -1,5 +1,5 @@
 #pragma once
-// What the tests of policies share: a thread as policies see it, and the smallest index that can be torn.
+// The common part of the tests of policies: a thread as policies see it, and the smallest index that can be torn.
 #include <atomic>
 #include <string_view>
 #include <thread>
@@ -35,12 +35,12 @@ struct House {
   typename P::Reclaimer reclaimer;
 };
 
-/// A node that grows beyond what a pool holds ready for one attempt.
+/// A node so large that a few of them exceed the bytes that a pool has ready for one attempt.
 struct Large {
   u64 words[512];
 };
 
-/// An operation whose transaction is sure to find its pool dry.
+/// An operation that makes more blocks than its pool has ready, so that a transaction runs dry.
 template <class Tx>
 Attempt<int> make_large_nodes(Tx& tx) {
   for (int n = 0; n < 12; ++n) {
@@ -50,14 +50,13 @@ Attempt<int> make_large_nodes(Tx& tx) {
 }
 inline constexpr u64 kLargeNodesBytes = 12 * sizeof(Large);
 
-/// What happens in the middle of an operation, where nothing else does.
+/// The default for the middle of an operation: it does nothing.
 struct Nothing {
   void operator()() const {}
 };
 
-/// Two numbers that every operation leaves equal. Who sees them differ has seen half an operation. An operation lingers
-/// between the two, long enough for another processor to come by, and then does what its caller passes along, if
-/// anything.
+/// Two numbers that every operation leaves equal. A reader that sees them differ has seen half an operation. An
+/// operation lingers between the two, long enough for another processor to interfere, and then calls `middle`.
 template <class Layout>
 class Twins {
  public:
@@ -74,7 +73,7 @@ class Twins {
     return tx.confirm(Both{first, node->second.load()}, node);
   }
 
-  /// The number before.
+  /// Adds one to both numbers and returns the number before.
   template <class Tx, class Middle = Nothing>
   Attempt<u64> add_in(Tx& tx, Middle&& middle = {}) {
     auto node = tx.enter(&node_);
@@ -87,12 +86,12 @@ class Twins {
     return before;
   }
 
-  /// Between operations.
+  /// Returns both numbers; call it only between operations.
   Both now() const { return {node_.first.load(), node_.second.load()}; }
 
  private:
   static void linger() {
-    // The fence is for the compiler, which would drop an empty loop; it pairs with nothing.
+    // The fence keeps the compiler from dropping the loop; it pairs with nothing.
     for (int i = 0; i < 30; ++i) std::atomic_signal_fence(kSeqCst);
   }
 
@@ -103,11 +102,11 @@ class Twins {
   Node node_;
 };
 
-/// The emulated machine, but whoever waits or exchanges is noticed. It is how tests know that the other thread has come
-/// as far as the lock, without looking at a clock.
+/// The emulated machine with a count of waits and exchanges. Tests use them to see, without a clock, that the other
+/// thread has reached the lock.
 struct Watched : Emulated {
   static inline std::atomic<u32> waits{0}, exchanges{0};
-  // Relaxed, both counts: they order nothing.
+  // Both counts are relaxed: they order nothing.
   template <class A, class Done>
   static auto wait_until(const A& atomic, Done&& done) {
     if (!done(atomic.load(kRelaxed))) waits.fetch_add(1, kRelaxed);
@@ -129,8 +128,8 @@ struct Beside {
   bool done_while_held = false;
 };
 
-/// One operation beside a thread that falls back and holds the lock until the other either waits for it or is through.
-/// P runs on Watched.
+/// Runs one operation beside a thread that falls back and holds the lock until the operation either waits for the lock
+/// or is done. P runs on Watched.
 template <class P>
 Beside<typename P::Counters> run_beside_a_held_lock(std::string_view spec) {
   House<P> house(spec);
@@ -160,7 +159,7 @@ Beside<typename P::Counters> run_beside_a_held_lock(std::string_view spec) {
   return result;
 }
 
-/// A thread that notes what its pool was asked to hold ready before and between attempts.
+/// A thread that notes the sizes that its pool was asked to have ready, before and between attempts.
 struct NotingPool : PoolLease<Emulated> {
   using PoolLease<Emulated>::PoolLease;
   std::vector<u64> asked;

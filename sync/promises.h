@@ -1,6 +1,6 @@
 #pragma once
-// The promises of a policy beyond the types and functions that concept Policy asks for (concepts.h). Every policy
-// derives from Promises, whose members are the defaults, and names again what it promises otherwise.
+// The promises of a policy beyond the types and functions of concept Policy (concepts.h). Every policy derives from
+// Promises, whose members are the defaults, and declares those anew in which it differs.
 #include <optional>
 #include <string>
 #include <string_view>
@@ -8,22 +8,22 @@
 namespace latchlab {
 
 struct Promises {
-  /// One line for `harness list`. Of each option its Options::about(key) says the meaning in a few words.
+  /// One line about the policy, for `harness list`. Its Options::about(key) describes each option in a few words.
   static constexpr std::string_view kAbout = "";
-  /// Several threads may write.
+  /// True if several threads may write.
   static constexpr bool kManyWriters = true;
-  /// One lock lets in one writer after the other, so that threads load a chunk each in turn.
+  /// True if one lock lets writers in one after the other, so threads that load the index take turns, a chunk each.
   static constexpr bool kWritersTakeTurns = false;
-  /// Operations may need no lock, by hardware transactions or prefixes.
+  /// True if operations may need no lock, by hardware transactions or prefixes.
   static constexpr bool kElides = false;
-  /// If so: those that only read, too.
+  /// True if kElides holds for operations that only read, too.
   static constexpr bool kElidesReads = true;
-  /// An operation is alone with the index: nothing that needs no memory can fail, and several updates may be one
-  /// attempt.
+  /// True if an operation is alone with the index. Then an attempt that needs no memory cannot fail, and several
+  /// updates may be one attempt.
   static constexpr bool kExcludes = false;
-  /// Bodies are also run for nothing but the pages that they touch, on what nothing proves.
+  /// True if bodies also run as scouts, only to touch pages; a scout's reads are not validated.
   static constexpr bool kScouts = false;
-  /// Why this process cannot do what the policy's word promises, with these options; nothing where it can.
+  /// Returns the reason why this process cannot do what the policy promises with these options, or nothing if it can.
   static std::optional<std::string> degraded(const auto&) { return {}; }
 };
 

@@ -1,6 +1,6 @@
 #pragma once
-// Policies on the race finder: a crew of fibers under one policy, an operation that can be torn, and how a test says
-// that a race is found, or that none is.
+// Policies on the race finder: a crew of fibers under one policy, an operation that can be torn, and checks that a race
+// is found or that none is.
 #include <deque>
 #include <string>
 #include <string_view>
@@ -15,7 +15,8 @@ namespace latchlab::testing {
 
 inline constexpr u32 kFibers = 4;
 inline constexpr u32 kTurns = 3;
-/// A fifth of the transactions is told to abort, so that fallbacks run beside them. A lock that nobody elides has none.
+/// The options of all races. A fifth of the transactions aborts by injection, so that fallbacks run beside
+/// transactions. A lock that is not elided has no transactions.
 inline const RaceOptions kOptions{.schedules = kSanitized ? 500 : 10'000, .fibers = kFibers, .abort_rate = 0.2};
 
 /// A policy with a thread for each fiber.
@@ -51,13 +52,13 @@ struct WriteAndRead : Crew<P> {
   }
 };
 
-/// Whether a failure is found whose message begins so. `spec` may be the policy with its options.
+/// Returns true if a failure is found whose message begins with `message`. `spec` may be the policy with its options.
 template <class Scenario, class... Spec>
 bool fails_with(std::string_view message, const Spec&... spec) {
   return find_races<Scenario>(kOptions, spec...).message.starts_with(message);
 }
 
-/// Whether two operations are found that were not kept apart.
+/// Returns true if two operations are found that the policy did not keep apart.
 template <class P>
 bool mixes_operations(std::string_view spec) {
   const std::string message = find_races<WriteAndRead<P>>(kOptions, spec).message;

@@ -1,12 +1,11 @@
 #pragma once
-// `rowex`: read-optimized write exclusion (Leis, Scheibner, Kemper, Neumann, DaMoN 2016). Writers are those of `olc`;
-// readers validate nothing, so no writer makes them restart.
+// `rowex`: read-optimized write exclusion (Leis, Scheibner, Kemper, Neumann, DaMoN 2016). Writers work as in `olc`.
+// Readers validate nothing, so no writer makes them restart.
 //
-// What that leaves to be proved, the index proves (kLatchFreeReaders): each change of it is one store for who reads,
-// and a node that was unlinked stays as its last writer left it, for as long as somebody inside an epoch may read it.
-// What a reader finds in it was so at the unlinking, which came after the reader had found its way there. A body may
-// still ask for a restart by itself (as in scans that find nothing where something must have been), and read_restarts
-// counts those.
+// The index guarantees the rest (kLatchFreeReaders). Each change becomes visible to readers by one store. An unlinked
+// node stays as its last writer left it, for as long as a thread inside an epoch may read it. So the data that a reader
+// finds in it was current at the unlinking, which came after the reader had reached the node. A body may still ask for
+// a restart by itself (a scan may, if it finds no pair where one must have been); read_restarts counts these.
 #include "sync/direct_tx.h"
 #include "sync/layout.h"
 #include "sync/optimistic.h"
@@ -17,7 +16,7 @@ template <class M, class Bugs = NoBugs>
 class Rowex : public Optimistic<LatchFreeLayout<M, Bugs>> {
  public:
   static constexpr std::string_view kName = "rowex";
-  static constexpr std::string_view kAbout = "olc whose readers validate nothing, for indexes that bear them";
+  static constexpr std::string_view kAbout = "olc whose readers validate nothing, for indexes that allow it";
   using ReadTx = DirectTx<M>;
 
   explicit Rowex(const NoOptions&) {}

@@ -25,11 +25,11 @@ std::vector<std::pair<std::string, std::string>> RtmOptions::resolved() const {
 }
 
 std::string RtmOptions::about(std::string_view key) {
-  if (key == "restarts") return "the number after the colon: tries after the first one, for any status";
+  if (key == "restarts") return "the number after the colon: tries after the first one, whatever the abort status";
   if (key == "wait") return "wait until the lock is free before each try";
-  if (key == "busy_counts") return "an abort because the lock was held costs a restart";
+  if (key == "busy_counts") return "an abort because the lock was held costs a try";
   if (key == "obey_retry") return "take the lock at once when the processor says that a retry is useless";
-  if (key == "respec") return "lock held when the restarts are used up: wait and speculate again";
+  if (key == "respec") return "if the lock is held when the tries are used up, wait and speculate again";
   return "";
 }
 

@@ -1,26 +1,26 @@
 #pragma once
 // `rtm:N`: the global lock of `spin`, elided (elided_lock.h). Every operation first runs as a hardware transaction that
-// only reads the lock word; after N restarts it takes the lock.
+// only reads the lock word. After N retries it takes the lock.
 //
 //     wait until free -> begin -> subscribe: lock held? abort 0xff -> body -> commit
 //           ^                                                 |
 //           '---------------- budget left? <------ abort -----'
 //                   else: lock free? take it : wait and speculate again (respec), or queue for it
 //
-// It is deliberately plain: any status costs one restart, as in Leis's measurements; using what is known about
-// statuses would be another policy. Options, all printed with every result:
+// It is deliberately simple: any status costs one retry, as in Leis's measurements. A policy that responds to statuses
+// is `adaptive`. Every result prints these options:
 //
-//   wait         wait until the lock is free before each try: a try beside a held lock only burns a restart
-//   busy_counts  an abort because the lock was held costs a restart too. Where it does not, the next try
-//                waits for the lock whatever `wait` says, or it would spin without bound
-//   obey_retry   take the lock at once when the processor says that a retry is useless. Our own aborts (lock
-//                held, pool dry) carry no advice and only cost their restart
-//   respec       if the lock is held when the budget is used up, wait and speculate with a new budget instead
-//                of queueing for it. Without this one fallback draws everybody behind it into falling back
-//                (the lemming effect)
+//   wait         wait until the lock is free before each try: a try beside a held lock only wastes a retry
+//   busy_counts  an abort because the lock was held costs a retry too. If it does not, the next try waits for the lock
+//                whatever `wait` says; otherwise it would spin without bound
+//   obey_retry   take the lock at once when the processor says that a retry is useless. Explicit aborts (lock held,
+//                pool dry) carry no advice and only cost their retry
+//   respec       if the lock is held when the budget is used up, wait and speculate with a new budget instead of
+//                queueing for the lock. Otherwise one fallback makes all operations behind it fall back (the lemming
+//                effect)
 //
-// Where transactions do not work the policy runs on its lock, counts every operation as a fallback, and says
-// why in degraded().
+// If transactions do not work, the policy runs under its lock, counts every operation as a fallback, and gives the
+// reason in degraded().
 #include <algorithm>
 #include <optional>
 #include <string>
@@ -33,7 +33,7 @@
 
 namespace latchlab {
 
-/// The words of the essay above, with their defaults.
+/// The options described above, with their defaults.
 struct RtmOptions {
   u64 restarts = 20;  ///< tries after the first, 0 to 1,000,000; the number after the colon
   bool wait = true;
@@ -41,11 +41,11 @@ struct RtmOptions {
   bool obey_retry = false;
   bool respec = true;
 
-  /// Throws InputError for a word that is none of these, or a value out of range.
+  /// Parses a spec. Throws InputError for an unknown option or a value out of range.
   static RtmOptions parse(const Spec& spec);
-  /// All of them with their values in effect, in the order above.
+  /// Returns all options with their effective values, in the order above.
   std::vector<std::pair<std::string, std::string>> resolved() const;
-  /// The meaning of one, for `harness list`; empty for an unknown word.
+  /// Returns the meaning of an option, for `harness list`; empty for an unknown word.
   static std::string about(std::string_view key);
 };
 
@@ -61,24 +61,24 @@ class Rtm : public ElidedLock<Rtm<M, Bugs>, M, Bugs> {
 
   explicit Rtm(const Options& options) : Base(M::transactions_work()), options_(options) {}
 
-  /// Why this process runs `rtm` on its lock; nothing where transactions work.
+  /// Returns the reason why this process runs `rtm` under its lock, or nothing if transactions work.
   static std::optional<std::string> degraded(const Options&) {
     if (M::transactions_work()) return std::nullopt;
-    return "rtm runs on its lock: " + why_no_rtm().value_or("this machine has no transactions");
+    return "rtm runs under its lock: " + why_no_rtm().value_or("this machine has no transactions");
   }
 
  private:
   template <class Me, class Run>
   [[nodiscard, gnu::always_inline]] inline u32 try_once(Me& me, DirectTx<M>& tx, const Run& run) {
     if (options_.wait) this->await_free(me.counters);
-    (void)me.pool->top_up();  // when memory is out this fails, and only who needs memory must fall back and fail
+    (void)me.pool->top_up();  // a failure is ignored: only an operation that needs memory must fall back and fail
     return this->transact(me.counters, tx.blocks(), run);
   }
 
   template <class Me, class Run>
   [[nodiscard]] bool speculate(Me& me, DirectTx<M>& tx, const Run& run, u32 status) {
     RtmCounters& count = me.counters;
-    u64 extra = 0;  // what the pool must hold beyond the usual, once an attempt has needed more
+    u64 extra = 0;  // bytes that the pool must have ready beyond the usual, once an attempt has needed more
     u64 tries_left = options_.restarts + 1;
     while (status != kCommitted) {
       const AbortCause cause = classify(status);

@@ -1,5 +1,5 @@
-// Every decision that rtm:N takes after an abort, with aborts planned on the emulated machine; and, where the
-// processor has transactions that work, that they are used.
+// Tests of every decision that rtm:N takes after an abort, with planned aborts on the emulated machine, and of the use
+// of real transactions if the processor has them.
 #include "sync/rtm.h"
 
 #include <atomic>
@@ -62,22 +62,22 @@ TEST_CASE("The counters of aborts have the names of their classes") {
   CHECK(counters.aborts() == 45);
 }
 
-TEST_CASE("Counters that contradict each other say so") {
+TEST_CASE("rtm's counters report the sum that does not hold") {
   RtmCounters counters;
   CHECK(counters.inconsistency() == "");
   counters.ops = counters.begins = counters.commits = 3;
   CHECK(counters.inconsistency() == "");
   counters.begins = 4;
-  CHECK(counters.inconsistency() == "begins 4 are not commits 3 + aborts 0");
+  CHECK(counters.inconsistency() == "begins 4 != commits 3 + aborts 0");
   counters.abort(0);
   CHECK(counters.zero == 1);
   CHECK(counters.inconsistency() == "");
   counters.fallbacks = 1;
-  CHECK(counters.inconsistency() == "ops 3 are not commits 3 + fallbacks 1");
+  CHECK(counters.inconsistency() == "ops 3 != commits 3 + fallbacks 1");
 }
 
-// What the documentation of the options says, for one operation whose lock nobody else wants. All
-// transactions abort with the statuses given, then the next one is left alone.
+// The outcome that the documentation of the options implies for one operation on an uncontended lock. Its transactions
+// abort with the given statuses, and the next one is left alone.
 struct Decision {
   u64 begins = 0;
   bool commits = false;
@@ -108,7 +108,7 @@ const std::vector<u32> kStatuses{explicit_status(kBusyCode),
                                  kAbortConflict | kAbortRetry,
                                  kAbortRetry,
                                  0};
-constexpr u32 kAccesses = 5;  // of a transaction that adds: the lock word, and each of the twins twice
+constexpr u32 kAccesses = 5;  // the accesses of a transaction that adds: the lock word, and each of the twins twice
 
 RtmOptions with(u64 restarts, u32 flags) {
   return {.restarts = restarts,
@@ -154,7 +154,7 @@ void check_one_operation(const RtmOptions& options, const std::vector<u32>& stat
   wanted.wait_ns = me.counters.wait_ns, wanted.retry_ns = me.counters.retry_ns, wanted.hold_ns = me.counters.hold_ns;
   bool same = true;
   for (const auto& field : RtmCounters::fields()) same &= me.counters.*field.member == wanted.*field.member;
-  // Once, and whole: what an abort leaves behind would be seen here.
+  // The operation took effect once, and whole: traces of an abort would show here.
   same &= before == 0 && twins.now().first == 1 && twins.now().second == 1;
   if (same) return;
   for_each_counter(me.counters, [](auto name, u64 value) { UNSCOPED_INFO(name << " " << value); });
@@ -162,7 +162,7 @@ void check_one_operation(const RtmOptions& options, const std::vector<u32>& stat
                         << static_cast<int>(at) << ", access " << access << ", expected begins " << expected.begins);
 }
 
-TEST_CASE("Budgets are exact for every status, moment and combination of options") {
+TEST_CASE("rtm's budget is exact for every status, moment and combination of options") {
   for (u32 flags = 0; flags < 16; ++flags) {
     for (const u64 restarts : {0, 1, 3}) {
       for (const u32 status : kStatuses) {
@@ -179,7 +179,7 @@ TEST_CASE("Budgets are exact for every status, moment and combination of options
   }
 }
 
-TEST_CASE("Budgets are exact for mixed statuses") {
+TEST_CASE("rtm's budget is exact for mixed statuses") {
   std::mt19937_64 random(test_seed());
   for (int round = 0; round < 3000; ++round) {
     std::vector<u32> statuses(1 + random() % 12);
@@ -190,7 +190,7 @@ TEST_CASE("Budgets are exact for mixed statuses") {
   }
 }
 
-TEST_CASE("While the lock is held nobody commits, and the options say what happens instead") {
+TEST_CASE("While the lock is held no transaction commits, and the options decide what happens instead") {
   struct Case {
     const char* spec;
     u64 begins, commits, fallbacks, lock_busy, respeculations;
@@ -200,9 +200,9 @@ TEST_CASE("While the lock is held nobody commits, and the options say what happe
       {"rtm:2,wait=1,busy_counts=1,respec=0", 1, 1, 0, 0, 0},
       {"rtm:2,wait=0,busy_counts=1,respec=1", 4, 1, 0, 3, 1},  // burns its budget, waits, speculates again
       {"rtm:2,wait=0,busy_counts=1,respec=0", 3, 0, 1, 3, 0},  // burns its budget, queues for the lock
-      {"rtm:0,wait=0,busy_counts=0,respec=1", 2, 1, 0, 1, 0},  // does not pay, but waits
+      {"rtm:0,wait=0,busy_counts=0,respec=1", 2, 1, 0, 1, 0},  // costs no retry, and waits
       {"rtm:0,wait=0,busy_counts=0,respec=0", 2, 1, 0, 1, 0},
-      // Our own abort carries no advice about retrying.
+      // An explicit abort carries no advice about retrying.
       {"rtm:2,wait=0,busy_counts=1,respec=0,obey_retry=1", 3, 0, 1, 3, 0},
   };
   for (const Case& expected : cases) {
@@ -253,7 +253,7 @@ TEST_CASE("A pool that runs dry inside a transaction is filled outside, and the 
   CHECK(house.memory.bytes().live == 64 * kLargeNodesBytes);
 }
 
-TEST_CASE("Each try is preceded by a top-up, and a dry pool by more each time") {
+TEST_CASE("rtm tops the pool up before each try, and by more each time that it has run dry") {
   House<Rtm<Emulated>> house("rtm:20");
   NotingThread<RtmCounters> me{.pool = NotingPool(house.memory), .counters = {}};
   AbortInjection::Script script(2, PlannedAbort{.status = explicit_status(kArenaCode)});
@@ -267,7 +267,7 @@ TEST_CASE("Each try is preceded by a top-up, and a dry pool by more each time") 
   CHECK(me.counters.commits == 1);
 }
 
-TEST_CASE("What an aborted attempt made and retired is forgotten") {
+TEST_CASE("The blocks that an aborted attempt made and retired are forgotten") {
   using P = Rtm<Emulated>;
   House<P> house("rtm:20");
   House<P>::ThreadState me(house);
@@ -287,7 +287,7 @@ TEST_CASE("What an aborted attempt made and retired is forgotten") {
   CHECK(house.memory.bytes().live == sizeof(Large));
 }
 
-TEST_CASE("Where transactions work they are used and elsewhere the policy says why it runs on its lock") {
+TEST_CASE("rtm uses transactions if they work, and says why it runs under its lock if not") {
   using P = Rtm<Native>;
   constexpr u64 kOperations = 10000;
   House<P> house("rtm:20");

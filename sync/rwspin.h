@@ -1,17 +1,18 @@
 #pragma once
-// `rwspin`: one global reader-writer spin lock. Readers run side by side, and still all write the lock's
-// line.
+// `rwspin`: one global reader-writer spin lock. Readers run side by side, but all of them write the lock's line.
 //
 //     31                  2        1        0
 //    | readers inside, x4 | pending | writer |
 //
-// A reader adds itself first and looks afterwards: the common case is a single read-modify-write, which needs
-// the line once. If a writer is inside, or waits, it takes itself out again and waits. A writer enters when
-// only `pending` may be set; until then it sets `pending`, so that a stream of readers cannot keep it out for
-// ever. Entering clears the bit, for all waiting writers: each of them waits for "nobody inside" or "pending
-// is gone" and sets it again in the second case. While a writer is inside, readers that come and go change
-// the word, so leaving subtracts instead of storing. All changes are read-modify-writes: whoever acquires one
-// pairs with every release before it, whatever came between.
+// A reader adds itself first and looks afterwards. So the common case is a single read-modify-write, which needs the
+// line once. If a writer is inside or waits, the reader subtracts itself again and waits.
+//
+// A writer enters when the word is 0 except for `pending`. Until then it sets `pending`, so that a stream of readers
+// cannot keep it out for ever. Entering clears the bit for all waiting writers: each waits until nobody is inside or
+// `pending` is clear, and sets it again in the second case.
+//
+// While a writer is inside, arriving readers change the word, so leaving subtracts instead of storing. All changes are
+// read-modify-writes: an acquire of one synchronizes with every release before it, whatever came between.
 #include "sync/one_lock.h"
 
 namespace latchlab {
@@ -21,17 +22,17 @@ class RwSpinLock {
  public:
   void lock_shared() {
     while (word_.fetch_add(kReader, kAcquire) & (kWriter | kPending)) {  // pairs with unlock
-      word_.fetch_add(-kReader, kRelaxed);  // has read nothing that a writer would have to wait for
+      word_.fetch_add(-kReader, kRelaxed);                               // relaxed: this reader has read nothing yet
       M::wait_until(word_, [](u32 word) { return (word & (kWriter | kPending)) == 0; });
     }
   }
   void unlock_shared() {
-    word_.fetch_add(-kReader, kRelease);  // pairs with lock: our reads come before its stores
+    word_.fetch_add(-kReader, kRelease);  // pairs with lock: this thread's reads precede the writer's stores
   }
 
   void lock() {
     const auto nobody_inside = [](u32 word) { return (word & ~kPending) == 0; };
-    for (u32 word = word_.load(kRelaxed);;) {  // relaxed: a guess, which the exchange proves
+    for (u32 word = word_.load(kRelaxed);;) {  // relaxed: the exchange checks the value
       if (nobody_inside(word)) {
         if (word_.compare_exchange(word, kWriter, kAcquire)) return;  // pairs with unlock and unlock_shared
       } else if (!(word & kPending)) {

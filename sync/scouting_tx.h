@@ -1,13 +1,14 @@
 #pragma once
-// A direct transaction that can also scout: run a body for nothing but the pages that it touches.
+// A direct transaction that can also scout: run a body only to touch the pages that it needs.
 //
-// A scout reads what the operation will read, without a lock and outside hardware transactions, and makes the blocks
-// that it will make, which go back to the pool, from where the next run takes them again. It stops at the upgrade. So a
-// page that aborts transactions because nobody has touched it, or because its Accessed bit was cleared, is repaired,
-// and nothing is changed. (A page that can be read and not written is not: only the operation itself may store.)
+// A scout reads the data that the operation will read, without a lock and outside hardware transactions. It makes the
+// blocks that the operation will make and returns them to the pool, from where the next run takes them again. It stops
+// at the upgrade, so it changes nothing. It repairs pages that abort transactions because they were never touched, or
+// because their Accessed bit was cleared. (It does not repair a page that can be read but not written: only the
+// operation itself may store.)
 //
-// What a scout sees is proved by nothing. It needs an index whose bodies come to no harm by that (BearsScouts,
-// concepts.h), racy cells, and a grace period for what others unlink.
+// A scout's reads are not validated. So it needs three things: an index whose bodies tolerate that (BearsScouts,
+// concepts.h), racy cells, and a grace period for nodes that others unlink.
 #include "sync/direct_tx.h"
 
 namespace latchlab {
@@ -26,7 +27,7 @@ class ScoutingTx : public DirectTx<M> {
     return !scouts_;
   }
 
-  /// For the policy: `run`, which runs the body, without a change of the index. Within an epoch.
+  /// Calls `run`, which runs the body, without changing the index. The policy calls this inside an epoch.
   template <class Run>
   void scout(const Run& run) {
     scouts_ = true;

@@ -1,24 +1,26 @@
-// Bugs on request, so that the race finder and the histories of real threads can prove that they find them.
+// Seeded bugs, by which the race finder and the histories of real threads prove that they find bugs.
 //
-// A test that has never failed guards nothing. Every protocol step whose loss would be a silent race has a
-// flag: one of sync's own here, one of an index in the seeded_bugs.h of its folder. Policies and transactions take the
-// type with the flags here as their last template parameter, NoBugs by default. An index finds it in its Layout, and
-// its own flags are of the same kind: BugFlags<typename Layout::Bugs::Flag>. The step is left out under `if
+// A test that has never failed guards nothing. Every protocol step whose loss would be a silent race has a flag. The
+// flags of sync are here; those of an index are in the seeded_bugs.h of its folder. Policies and transactions take the
+// type with the flags as their last template parameter, NoBugs by default. An index finds it in its Layout, and
+// declares its own flags likewise: BugFlags<typename Layout::Bugs::Flag>. The step is left out under `if
 // (Bugs::kDropX)`. Tests use flags that they can turn on (seeded_bugs_testing.h).
 //
-// The race finder finds every one of them: race_seeded_test.cc and race_line_test.cc of the indexes,
-// elision_race_test.cc of the policies. "On threads" says that indexes/seeded_threads_test.cc finds it too, and where.
-// Without these words it does not: there are no transactions on every processor, or the bug stops all threads, or what
-// it breaks is some instructions wide.
+// The race finder finds every one of them: race_seeded_test.cc and race_line_test.cc those of the indexes,
+// elision_race_test.cc those of the policies. "On threads" says that indexes/seeded_threads_test.cc finds a bug too,
+// and in which indexes. Without these words it does not find the bug, for one of these reasons:
+//   - it needs transactions, which not every processor has;
+//   - the bug stops all threads;
+//   - the window of the bug is only a few instructions wide.
 //
-// Product code compiles to what it would be without the parameter.
+// Product code compiles to the same instructions as without the parameter.
 #pragma once
 
 #include <type_traits>
 
 namespace latchlab {
 
-/// `FlagType`: whether a bug is there, known when compiling or while running.
+/// The flags of all bugs. `FlagType` is std::false_type (no bug, known at compile time) or bool (set at run time).
 template <class FlagType>
 struct BugFlags {
   using Flag = FlagType;
@@ -30,23 +32,23 @@ struct BugFlags {
   static inline Flag kDropFallbackLock{};
   /// rtm: `begins` is counted inside the transaction.
   static inline Flag kCountInside{};
-  /// olc, rowex: what an operation retires is freed at once.
-  /// On threads: in trees. In tables nothing soon reads what was freed, or writes it.
+  /// olc, rowex: the blocks that an operation retires are freed at once.
+  /// On threads: in trees. In tables no thread reads or writes the freed block soon enough.
   static inline Flag kDropGracePeriod{};
 
   // Transactions with versions.
   /// step_to, follow and confirm go on without validating.
   /// On threads: olc, every index.
   static inline Flag kDropValidation{};
-  /// enter_by goes on without asking its link.
+  /// enter_by goes on without checking its link.
   /// On threads.
   static inline Flag kDropLink{};
-  /// upgrade says yes and locks nothing; of hybrid, and changes versions that are not what was read.
+  /// upgrade returns true and locks nothing; in hybrid it changes versions without comparing them.
   /// On threads: olc, every index, and rowex.
   static inline Flag kDropUpgrade{};
   /// An upgrade that fails half way keeps what it has locked.
   static inline Flag kDropUnlockAfterFailedUpgrade{};
-  /// hybrid: a transaction leaves the versions of what it changes as they are.
+  /// hybrid: a transaction does not change the versions of the nodes that it changes.
   static inline Flag kDropChange{};
 };
 

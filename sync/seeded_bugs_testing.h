@@ -1,13 +1,13 @@
 #pragma once
-// Bugs for tests that must find them.
+// Seeded bugs that tests turn on and must find.
 #include "sync/seeded_bugs.h"
 
 namespace latchlab::testing {
 
-/// Each for as long as a test wants it: what has them as its parameter is compiled once for all of them.
+/// The flags as variables, so that one instantiation serves the tests of all bugs.
 using BugsOnRequest = BugFlags<bool>;
 
-/// One of them, while this lives.
+/// A scope in which one bug is turned on.
 class Seeded {
  public:
   explicit Seeded(bool& bug) : bug_(bug) { bug_ = true; }

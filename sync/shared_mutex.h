@@ -1,9 +1,9 @@
 #pragma once
-// `shared_mutex`: one global reader-writer mutex of the system. Readers run side by side, and still all write the
+// `shared_mutex`: one global reader-writer mutex of the system. Readers run side by side, but all of them write the
 // lock's line.
 //
-// The C library decides who goes first: glibc lets readers in while a writer waits, so readers that never leave the
-// lock alone keep a writer out. Threads that all read and write, as those of a mix do, come to write by themselves.
+// The C library decides which thread goes first. glibc lets readers in while a writer waits, so an unbroken sequence of
+// readers keeps a writer out. In a mix this ends by itself, because every thread soon wants to write.
 #include "sync/one_lock.h"
 
 namespace latchlab {

@@ -1,6 +1,6 @@
 #pragma once
-// `spin`: one global test-and-test-and-set lock around every operation. What elision starts from and falls
-// back to.
+// `spin`: one global test-and-test-and-set lock around every operation. It is the lock that the elided policies elide
+// and fall back to.
 #include "sync/one_lock.h"
 #include "sync/spin_lock.h"
 

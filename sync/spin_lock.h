@@ -1,8 +1,8 @@
 #pragma once
-// The one global lock of `spin` and of every policy that elides it: test, and test-and-set.
+// The global lock of `spin` and of every policy that elides it: test, then test-and-set.
 //
-// Waiting only reads, so waiters share the line until the holder writes it. The word is alone on its two
-// lines: a transaction that has subscribed to it must not be aborted by a neighbour.
+// Waiting only reads, so waiters share the line until the holder writes it. The word is alone on its two lines, so that
+// a store to a neighbouring word cannot abort a transaction that has subscribed to it.
 #include "src/machine/machine.h"
 
 namespace latchlab {
@@ -10,30 +10,31 @@ namespace latchlab {
 template <class M>
 class SpinLock {
  public:
-  /// Waits until nobody holds the lock; somebody may again by the time that it returns.
+  /// Waits until the lock is free; another thread may have taken it by the time this returns.
   void await_free() const {
     M::wait_until(held_, [](u32 held) { return held == 0; });
   }
 
-  /// Also the subscription of a transaction: any later change of the word aborts it. Relaxed: in a transaction its
-  /// atomicity orders, and in try_lock the exchange.
+  /// Returns true if the lock is held. Inside a transaction this is the subscription: any later change of the word
+  /// aborts it. Relaxed: a transaction is ordered by its atomicity, try_lock by its exchange.
   [[nodiscard]] bool busy() const { return held_.load(kRelaxed) != 0; }
 
-  /// Looks before it exchanges: a vain exchange would take the line away and abort every subscriber.
+  /// Takes the lock if it is free. Looks before it exchanges: a failing exchange would take the line and abort every
+  /// subscriber.
   [[nodiscard]] bool try_lock() { return !busy() && held_.exchange(1, kAcquire) == 0; }  // pairs with unlock
 
-  /// Unfair: no queue, whoever exchanges first has it.
+  /// Takes the lock. Unfair: there is no queue, and the first thread to exchange gets it.
   void lock() {
     while (!try_lock()) await_free();
   }
-  /// The same with the prefixes of hardware lock elision, and as HLE is used: exchange first, spin after. Where the
-  /// processor elides, the critical section is a transaction until the exchange is run again.
+  /// Takes the lock with the prefix of hardware lock elision, in HLE's usual way: exchange first, then spin. If the
+  /// processor elides, the critical section is a transaction; after an abort the exchange runs again.
   void lock_by_prefix() {
     while (held_.exchange_by_prefix(1) != 0) await_free();  // pairs with unlock_by_prefix
   }
   void unlock_by_prefix() { held_.store_by_prefix(0); }  // pairs with lock_by_prefix
-  /// One exchange, without a look before it: what a processor does after an abort. True if the lock was free and is
-  /// ours now.
+  /// Exchanges once without looking first, as a processor does after an abort of HLE. Returns true if the lock was free
+  /// and this thread now holds it.
   [[nodiscard]] bool exchange() { return held_.exchange(1, kAcquire) == 0; }  // pairs with unlock
 
   void unlock() { held_.store(0, kRelease); }  // pairs with try_lock

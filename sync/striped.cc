@@ -15,7 +15,7 @@ std::vector<std::pair<std::string, std::string>> StripedOptions::resolved() cons
 }
 
 std::string StripedOptions::about(std::string_view key) {
-  if (key == "stripes") return "the number after the colon: versions, each in a line of its own";
+  if (key == "stripes") return "the number after the colon: how many versions there are, each on a line of its own";
   return "";
 }
 

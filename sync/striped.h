@@ -1,5 +1,5 @@
 #pragma once
-// `striped:N`: olc whose versions are in a table of N beside the nodes (latch_places.h).
+// `striped:N`: olc with its versions in a table of N stripes instead of the nodes (latch_places.h).
 #include <string>
 #include <utility>
 #include <vector>
@@ -11,16 +11,16 @@
 namespace latchlab {
 
 struct StripedOptions {
-  u64 stripes = 1024;  ///< 1 to 1,048,576, a line each; the number after the colon
+  u64 stripes = 1024;  ///< the number after the colon, 1 to 1,048,576; each stripe has a line of its own
 
-  /// Throws InputError for a number out of range, or an option.
+  /// Parses a spec. Throws InputError for a number out of range, or for an option.
   static StripedOptions parse(const Spec& spec);
   std::vector<std::pair<std::string, std::string>> resolved() const;
-  /// The meaning of one, for `harness list`; empty for an unknown word.
+  /// Returns the meaning of an option, for `harness list`; empty for an unknown word.
   static std::string about(std::string_view key);
 };
 
-/// The table and the policy over it, by whatever name.
+/// The common part of `striped` and `seq`: the table, and the policy that uses it.
 template <class M, class Bugs>
 class OverStripes : private Stripes<M>, public Optimistic<UnlatchedLayout<M, Bugs>, LatchInStripe<M>> {
  protected:
@@ -28,7 +28,7 @@ class OverStripes : private Stripes<M>, public Optimistic<UnlatchedLayout<M, Bug
       : Stripes<M>(stripes), Optimistic<UnlatchedLayout<M, Bugs>, LatchInStripe<M>>(LatchInStripe<M>(*this)) {}
 
  public:
-  OverStripes(const OverStripes&) = delete;  // transactions know where it is
+  OverStripes(const OverStripes&) = delete;  // transactions hold its address
   OverStripes& operator=(const OverStripes&) = delete;
 };
 
@@ -36,7 +36,7 @@ template <class M, class Bugs = NoBugs>
 class Striped : public OverStripes<M, Bugs> {
  public:
   static constexpr std::string_view kName = "striped";
-  static constexpr std::string_view kAbout = "optimistic: the versions are in a table beside the nodes";
+  static constexpr std::string_view kAbout = "optimistic: the versions are in a table outside the nodes";
   using Options = StripedOptions;
 
   explicit Striped(const Options& options) : OverStripes<M, Bugs>(options.stripes) {}

@@ -1,17 +1,19 @@
 #pragma once
-// An index and a policy, joined: what callers see. Every operation hands bodies of the index to the policy's read or
-// write, and does what the index asks for besides; nothing here knows which index or which policy.
+// An index joined to a policy, as callers see it. Every operation passes a body of the index to the policy's read or
+// write, and runs the maintenance that the index asks for. Nothing here depends on which index or policy it is.
 //
 //     Synchronized<Index, Rtm<Native>, U64Key> index(Spec::parse("rtm:20"), MemoryConfig{});
 //     auto me = index.join();                 // one per thread, on that thread; ends before the index does
 //     index.insert(me, 7, 42);
 //     std::optional<u64> value = index.find(me, 7);
 //
-// Any thread may call any operation with its own ThreadState at any time, as far as the policy allows (`none`: one that
-// writes, or any number that read, if the index does not learn from it). Nothing that a caller gets points into the
-// index. When memory is out, insert, upsert and erase throw std::bad_alloc and have changed nothing; IndexFull where an
-// index that may not grow has no room. An erase needs memory to record what it unlinks while others may read it: it
-// never waits for them.
+// Any thread may call any operation with its own ThreadState at any time, as far as the policy allows. (`none` allows
+// one thread that writes, or any number that read if the index does not learn from lookups.) No result points into the
+// index.
+//
+// When memory is out, insert, upsert and erase throw std::bad_alloc and have changed nothing. They throw IndexFull if
+// an index that may not grow has no room. An erase needs memory to record a block that other threads may still be
+// reading, because it never waits for them.
 #include <algorithm>
 #include <array>
 #include <concepts>
@@ -41,31 +43,31 @@ class Synchronized {
   using Machine = typename Policy::Machine;
   using Key = KeyType;
   using Raw = typename Key::Raw;
-  using Body = Index<typename Policy::Layout, Key>;  ///< the index as it was written
+  using Body = Index<typename Policy::Layout, Key>;  ///< the index as its author wrote it
   using Counters = typename Policy::Counters;
   using Learned = typename LearnedOf<Policy>::Type;
   static constexpr bool kOrdered = Body::kOrdered;
-  /// Whether the index learns from lookups, which then may change it.
+  /// True if the index learns from lookups, which may then change it.
   static constexpr bool kLearns = requires { typename Body::Watch; };
-  /// Whether the lookups of a batch go side by side, if they may.
+  /// True if the index can run the lookups of a batch side by side.
   static constexpr bool kSideBySide = BatchBody<Body, typename Policy::Tx>;
-  /// Whether the updates of a batch are one attempt. Elsewhere each upgrades by itself.
+  /// True if the updates of a batch are one attempt. Otherwise each is an attempt of its own.
   static constexpr bool kUpdatesAtOnce = Policy::kExcludes;
-  /// Whether the keys of other batches are asked for side by side.
+  /// True if the index can prefetch for batches of changes.
   static constexpr bool kHints = HintingBody<Body>;
   static_assert(IndexBody<Body, typename Policy::Tx>, "the index lacks something: see IndexBody in sync/concepts.h");
   static_assert(
       Admits<Body, Policy>,
-      "bodies are run on what nothing proves, and the index does not say that it bears it; or not alone, and it "
-      "says kNeedsExclusion");
+      "the policy runs bodies without validation, or not alone, and the index does not allow it: see Admits in "
+      "sync/concepts.h");
 
-  /// What one thread brings: memory, its place in the reclaimer, what it has counted and learned.
+  /// The state of one thread: its memory, its state in the reclaimer, its counters and its learned state.
   class ThreadState {
    public:
     explicit ThreadState(Synchronized& index) : pool(index.memory_), reclaim(index.reclaimer_, *pool) {}
 
-    /// `run(me)`, where `me` is this thread to `find`, and what must be asked before every operation is answered: for
-    /// loops that look up much.
+    /// Calls `run(me)`. `me` serves as this thread in `find`, and the choices that each operation would make are made
+    /// once. For loops of many lookups.
     template <class Run>
     [[gnu::always_inline]] void decide(const Run& run) {
       reclaim.decide([&](auto& decided) {
@@ -90,10 +92,10 @@ class Synchronized {
     };
   };
 
-  /// Throws InputError for a spec that the policy does not understand, std::bad_alloc.
+  /// Makes an empty index. Throws InputError for a spec that the policy refuses, and std::bad_alloc.
   Synchronized(const Spec& policy, const MemoryConfig& memory)
       : memory_(memory), reclaimer_(memory_), policy_(Policy::Options::parse(policy)) {}
-  /// The same for an index with options.
+  /// Does the same for an index with options.
   Synchronized(const Spec& policy, const MemoryConfig& memory, const Spec& index)
     requires requires { typename Body::Options; }
       : memory_(memory),
@@ -106,21 +108,22 @@ class Synchronized {
     if (!memory_.releases_in_bulk()) index_.free_all(*PoolLease<Machine>(memory_));
   }
 
-  /// For the calling thread. Takes a mutex. Throws std::bad_alloc.
+  /// Returns a state for the calling thread. Takes a mutex. Throws std::bad_alloc.
   ThreadState join() { return ThreadState(*this); }
 
-  /// The thread does not operate for a while. Without this, what others unlink may have to wait for it
-  /// (--reclaim=qsbr), and a policy that learns what operations cost takes the time for theirs (adaptive).
+  /// Declares that the thread runs no operation for a while. Otherwise blocks that others retire may wait for it
+  /// (--reclaim=qsbr), and a policy that learns the costs of operations counts this time as theirs (adaptive).
   void idle(ThreadState& me) const {
     me.reclaim.idle();
     if constexpr (requires { policy_.idle(me); }) policy_.idle(me);
   }
 
-  /// The value of the key; nothing if it is not there. `me`: a ThreadState, or one that has decided.
+  /// Returns the value of the key, or nothing if it is absent. `me` is a ThreadState, or the argument of decide's
+  /// `run`.
   template <ThreadContext<Policy> Me>
   std::optional<u64> find(Me& me, Raw raw) const {
     const typename Key::Spelling spelling(raw);
-    // Inlined into whoever looks up: a call would keep the misses of successive lookups apart.
+    // Inlined into the caller: a call would keep the misses of successive lookups from overlapping.
     const auto found = policy_.read(
         me, [this, key = spelling.key()](auto& tx) __attribute__((always_inline)) { return index_.find_in(tx, key); });
     if constexpr (kLearns) {
@@ -130,16 +133,16 @@ class Synchronized {
     }
     return found;
   }
-  /// Nodes that find visits.
+  /// Returns the number of nodes that find visits.
   u64 visits(ThreadState& me, Raw raw) const
     requires CountsVisits<Body, typename Policy::Tx>
   {
     const typename Key::Spelling spelling(raw);
     return policy_.read(me, [this, key = spelling.key()](auto& tx) { return index_.visits_in(tx, key); });
   }
-  /// found[i] becomes the value of keys[i], as find would say it at some moment of the call: each for itself. Up to
-  /// kMostInAttempt keys are one attempt of the policy. The index looks them up side by side where it can, or one after
-  /// the other, if `order` says so. As many `found` as keys, in the caller's storage.
+  /// Sets found[i] to the value of keys[i], as find would return it at some moment of the call; these moments may
+  /// differ. Up to kMostInAttempt keys are one attempt of the policy. The index looks them up side by side if it can
+  /// and `order` says so, or else one after the other. `found` must have one element for each key.
   template <ThreadContext<Policy> Me>
   void find_batch(Me& me, std::span<const Raw> keys, std::span<std::optional<u64>> found,
                   BatchOrder order = BatchOrder::kSideBySide) const {
@@ -148,12 +151,11 @@ class Synchronized {
       find_in_one_attempt(me, keys.subspan(first, count), found.subspan(first, count), order);
     }
   }
-  // Calls of changes by the batch, of which each has many keys, are not inlined: whoever calls them, they are compiled
-  // once.
+  // The next three are not inlined, so that they are compiled once: a call is cheap beside the many keys of a batch.
 
-  /// changed[i] becomes what update says of keys[i] and values[i], in turn, each for itself. Up to kMostInAttempt keys
-  /// are one attempt of the policy, if it excludes everybody else. As many `values` and `changed` as keys, in the
-  /// caller's storage.
+  /// Sets changed[i] to the result of update for keys[i] and values[i], in turn; the updates are not one atomic step.
+  /// Up to kMostInAttempt keys are one attempt if the policy excludes all other operations. `values` and `changed` must
+  /// have one element for each key.
   [[gnu::noinline]] void update_batch(ThreadState& me, std::span<const Raw> keys, std::span<const u64> values,
                                       std::span<bool> changed, BatchOrder order = BatchOrder::kSideBySide) {
     in_groups(me, keys, order, Hint::kChange, [&](std::size_t first, std::size_t count) {
@@ -165,29 +167,29 @@ class Synchronized {
       }
     });
   }
-  /// inserted[i] becomes what insert says of keys[i] and values[i], in turn, each an attempt for itself. Where it
-  /// throws, what was done is done: `inserted` of the others is as it was. Asking for the lines beforehand is one more
-  /// operation of the policy, and it counts it.
+  /// Sets inserted[i] to the result of insert for keys[i] and values[i], in turn, each in an attempt of its own. If one
+  /// throws, the earlier inserts stay, and `inserted` of the other keys is unchanged. The prefetch beforehand is one
+  /// more operation of the policy, which counts it.
   [[gnu::noinline]] void insert_batch(ThreadState& me, std::span<const Raw> keys, std::span<const u64> values,
                                       std::span<bool> inserted, BatchOrder order = BatchOrder::kSideBySide) {
     in_groups(me, keys, order, Hint::kInsert, [&](std::size_t first, std::size_t count) {
       for (std::size_t i = first; i < first + count; ++i) inserted[i] = insert(me, keys[i], values[i]);
     });
   }
-  /// erased[i] becomes what erase says of keys[i]; all else as insert_batch.
+  /// Sets erased[i] to the result of erase for keys[i]; otherwise works as insert_batch.
   [[gnu::noinline]] void erase_batch(ThreadState& me, std::span<const Raw> keys, std::span<bool> erased,
                                      BatchOrder order = BatchOrder::kSideBySide) {
     in_groups(me, keys, order, Hint::kChange, [&](std::size_t first, std::size_t count) {
       for (std::size_t i = first; i < first + count; ++i) erased[i] = erase(me, keys[i]);
     });
   }
-  /// Whether the key was absent; its value is left alone if it was not.
+  /// Inserts the pair if the key is absent. Returns true if it was absent; otherwise its value is unchanged.
   bool insert(ThreadState& me, Raw raw, u64 value) { return put(me, raw, value, Put::kInsert); }
-  /// Whether the key was there.
+  /// Changes the value if the key is present. Returns true if it was present.
   bool update(ThreadState& me, Raw raw, u64 value) { return put(me, raw, value, Put::kUpdate); }
-  /// Whether the key was absent; it has the value now either way.
+  /// Sets the value of the key. Returns true if the key was absent.
   bool upsert(ThreadState& me, Raw raw, u64 value) { return put(me, raw, value, Put::kUpsert); }
-  /// Whether the key was there.
+  /// Erases the key. Returns true if it was present.
   bool erase(ThreadState& me, Raw raw) {
     if constexpr (kLearns) me.watch.pass(1);
     const typename Key::Spelling spelling(raw);
@@ -195,10 +197,12 @@ class Synchronized {
     return policy_.write(me, [this, key = spelling.key()](auto& tx) { return index_.erase_in(tx, key); });
   }
 
-  /// Calls `visit(key, value)` for the first `limit` pairs from `from` on, in order, and returns how many there were.
-  /// Beside changes: order is strict, a key that stayed throughout is not missed, and every pair was there at some
-  /// moment of the scan; there may be no moment at which all were. `visit` is called outside transactions, on copies.
-  /// O(pairs), and O(depth) for each batch of them (64, if nothing changes meanwhile).
+  /// Calls `visit(key, value)` for the first `limit` pairs from `from` on, in order, and returns their number. `visit`
+  /// is called outside transactions, on copies. While other threads change the index:
+  ///   1. the order is strict;
+  ///   2. a key that is present throughout is not missed;
+  ///   3. every pair was present at some moment of the scan, but perhaps not all at the same moment.
+  /// O(pairs), and O(depth) for each batch of them (64 pairs, if the index does not change meanwhile).
   template <class Visit>
     requires(kOrdered)
   std::size_t scan(ThreadState& me, Raw from, std::size_t limit, Visit&& visit) const {
@@ -206,7 +210,7 @@ class Synchronized {
     return scan_from(me, spelling.key(), limit, visit);
   }
 
-  /// Every pair, in order if there is one; only while nobody changes the index.
+  /// Visits every pair, in order if the index has one. Must not run beside changes.
   template <class Visit>
   void for_each(ThreadState& me, Visit&& visit) const {
     if constexpr (kOrdered) {
@@ -216,8 +220,8 @@ class Synchronized {
     }
   }
 
-  /// Bytes of everything that the index holds beside itself, values included. Exact only while no operation runs. An
-  /// index that has its memory from elsewhere counts by itself.
+  /// Returns the bytes of the index outside this object, values included. Exact only while no operation runs. An index
+  /// with memory of its own counts it itself.
   Footprint bytes() const {
     if constexpr (requires {
                     { index_.bytes() } -> std::same_as<Footprint>;
@@ -229,13 +233,13 @@ class Synchronized {
       return all;
     }
   }
-  /// The mappings that its nodes are in, where nodes are from chunks.
+  /// Returns the mappings of the nodes, if they come from chunks.
   std::vector<ChunkSource::Chunk> chunks() const { return memory_.chunks(); }
-  /// Exact only while no operation runs.
+  /// Returns the counts of reclamation; exact only while no operation runs.
   ReclaimCounters reclaim_counters() const { return reclaimer_.counters(); }
 
  private:
-  /// The keys of an attempt, spelled before it: a transaction has nothing to do with that.
+  /// The keys of an attempt, spelled before it begins, to keep that work out of a transaction.
   class Spelled {
    public:
     explicit Spelled(std::span<const Raw> raws) : count_(raws.size()) {
@@ -247,12 +251,12 @@ class Synchronized {
         }
       }
     }
-    Spelled(const Spelled&) = delete;  // keys may look into spellings
+    Spelled(const Spelled&) = delete;  // keys may view the spellings
     Spelled& operator=(const Spelled&) = delete;
     std::span<const Key> keys() const { return {keys_.data(), count_}; }
 
    private:
-    static constexpr bool kSpellsItself = Key::kFixedSize != 0;  // such a key views nothing that would have to be kept
+    static constexpr bool kSpellsItself = Key::kFixedSize != 0;  // such a key does not view its spelling
     const std::size_t count_;
     std::array<std::optional<typename Key::Spelling>, kSpellsItself ? 0 : kMostInAttempt> spellings_;
     std::array<Key, kMostInAttempt> keys_;
@@ -268,7 +272,7 @@ class Synchronized {
       ThreadState& thread = thread_of(me);
       const auto seen = keys.last(thread.watch.lookups(keys.size()));
       for (std::size_t i = 0; i < seen.size(); ++i) {
-        if (i == 0 || thread.watch.lookups(1) != 0) watch(thread, seen[i]);  // it may have seen enough
+        if (i == 0 || thread.watch.lookups(1) != 0) watch(thread, seen[i]);  // it may follow fewer meanwhile
       }
     }
   }
@@ -296,7 +300,7 @@ class Synchronized {
       Attempt<bool> all(true);
       for (std::size_t i = 0; i < keys.size(); ++i) {
         const auto one = index_.put_in(tx, keys[i], values[i], Put::kUpdate);
-        // Only a scout is refused, and it goes on: it is after the pages of all keys.
+        // Only a scout is refused here. It goes on, to touch the pages of all keys.
         if (!one) {
           all = one.failure();
         } else {
@@ -307,7 +311,7 @@ class Synchronized {
     });
   }
 
-  /// `change(first, count)` for up to kMostInAttempt keys at a time.
+  /// Calls `change(first, count)` for up to kMostInAttempt keys at a time, and prefetches for them if the index can.
   template <class Change>
   void in_groups(ThreadState& me, std::span<const Raw> keys, BatchOrder order, Hint hint, const Change& change) const {
     for (std::size_t first = 0; first < keys.size(); first += kMostInAttempt) {
@@ -327,7 +331,7 @@ class Synchronized {
     }
   }
 
-  /// Before a body that may retire. Updates retire nothing, and never fail.
+  /// Reserves room to retire, before a body that may retire. Updates retire nothing, and never fail.
   [[gnu::always_inline]] static void reserve(ThreadState& me) {
     if (!me.reclaim.reserve()) [[unlikely]]
       throw std::bad_alloc();
@@ -337,7 +341,7 @@ class Synchronized {
     if constexpr (kLearns) me.watch.pass(1);
     const typename Key::Spelling spelling(raw);
     const Key key = spelling.key();
-    // A long key's leaf is more than a pool keeps ready. If memory is out, make will say so.
+    // The leaf of a long key may need more than a pool has ready. If memory is out, make will fail.
     if (const std::size_t extra = Body::extra_bytes(key); extra != 0) (void)me.pool->top_up(extra);
     const auto once = [&] {
       if (how != Put::kUpdate) reserve(me);
@@ -359,7 +363,7 @@ class Synchronized {
     }
     const bool changed = was_put(placed);
     if constexpr (requires { typename Body::Growth; }) {
-      // An index that cannot grow is slow and not wrong.
+      // A failure to grow is ignored: the index is then slow, not wrong.
       if (changed && how != Put::kUpdate && index_.asks_to_grow(key)) [[unlikely]] {
         (void)maintain(me, key, typename Body::Growth());
       }
@@ -375,18 +379,18 @@ class Synchronized {
     return me.thread;
   }
 
-  /// After a lookup of the key that the thread's watch follows. Without memory it learns nothing from it.
+  /// Runs the thread's watch after a lookup of the key. Without memory the watch learns nothing from it.
   [[gnu::noinline]] void watch(ThreadState& me, const Key& key) const {
     try {
       if (maintain(me, key, me.watch) == Maintained::kDone) return;
-    } catch (const std::bad_alloc&) {  // in a step
+    } catch (const std::bad_alloc&) {  // a step ran out of memory
     }
     me.watch.pass(1);
   }
 
   enum class Maintained : u8 { kDone, kFull, kMemoryOut };
 
-  /// The steps of a task that follows an operation of the key: one at least.
+  /// Runs the steps of a task that follows an operation on the key: at least one.
   template <class Task>
   [[nodiscard, gnu::noinline]] Maintained maintain(ThreadState& me, const Key& key, Task&& task) const {
     struct Release {
@@ -410,8 +414,8 @@ class Synchronized {
     return Maintained::kDone;
   }
 
-  /// The next pairs, up to `most`, in a batch that has room for one at least. Apart from what visits them, so that it
-  /// is compiled once.
+  /// Collects the next pairs, up to `most`, in a batch with room for at least one. It does not depend on the visitor,
+  /// so it is compiled once.
   [[gnu::noinline]] void gather(ThreadState& me, const Key& from, bool after, std::size_t most, auto& batch) const {
     do {
       if (batch.too_small()) batch.enlarge();
@@ -436,8 +440,8 @@ class Synchronized {
 
   Memory<Machine> memory_;
   mutable typename Policy::Reclaimer reclaimer_;
-  mutable Policy policy_;  // reading takes locks
-  mutable Body index_;     // looking up may teach it
+  mutable Policy policy_;  // reads may take locks
+  mutable Body index_;     // lookups may change an index that learns
 };
 
 }  // namespace latchlab

@@ -1,22 +1,22 @@
 #pragma once
-// What `tbb-spec` and `tbb-spec-rw` have in common: an operation runs inside one of oneTBB's speculative locks, which
-// are the peers of `rtm` and decide for themselves.
+// The common part of `tbb-spec` and `tbb-spec-rw`: an operation holds one of oneTBB's speculative locks. They are the
+// peers of `rtm` and make their own decisions.
 //
 //     wait until free -> begin -> subscribe: lock held? abort 0xff -> body -> commit
 //           ^                                                 |
 //           '--- retry advised, and fewer than ten tries? <-- abort
 //                           else: take the lock
 //
-// So a try beside a held lock costs one of ten, a status without advice (capacity, a page fault) ends at the lock at
-// once, and nobody speculates again: the lemming effect is part of what is compared. oneTBB tells nothing of its
-// aborts. That an operation ran in a transaction is seen from inside: XTEST says so, and an abort takes the answer back
-// with everything else.
+// So a try beside a held lock costs one of ten. A status without advice (capacity, a page fault) takes the lock at
+// once, and an operation that has given up never speculates again: the lemming effect is part of the comparison. oneTBB
+// does not report aborts. XTEST inside the operation shows that it ran in a transaction; an abort undoes this answer
+// with all else.
 //
-// Pools are topped up before the operation, not before each try, which we do not see. One that runs dry inside aborts
-// ten times in vain and gets its memory under the lock.
+// Pools are topped up before the operation, not before each try, which is invisible here. An operation whose pool runs
+// dry aborts ten times in vain and gets its memory under the lock.
 //
-// oneTBB speculates where CPUID lists RTM, whatever transactions then do; we believe the probe (src/arch/features.h).
-// Where either says no, the result is degraded.
+// oneTBB speculates if CPUID lists RTM, whether transactions then commit or not. Latchlab believes its probe
+// (src/arch/features.h). If either says no, the result is degraded.
 #include <array>
 #include <concepts>
 #include <optional>
@@ -29,11 +29,11 @@
 
 namespace latchlab {
 
-/// What can be seen of oneTBB's elision, per thread: ops = commits + fallbacks between operations.
+/// The visible counts of oneTBB's elision, per thread. Between operations, ops = commits + fallbacks.
 struct TbbElisionCounters {
   u64 ops = 0;        ///< operations begun
-  u64 commits = 0;    ///< that needed no lock
-  u64 fallbacks = 0;  ///< that took it: all of them where oneTBB does not speculate
+  u64 commits = 0;    ///< operations that needed no lock
+  u64 fallbacks = 0;  ///< operations that took the lock: all of them if oneTBB does not speculate
 
   static constexpr auto fields() {
     using C = TbbElisionCounters;
@@ -41,31 +41,31 @@ struct TbbElisionCounters {
                       CounterField{"fallbacks", &C::fallbacks}};
   }
   u64 elided() const { return commits; }
-  /// What contradicts what, in one line; empty when the sum holds.
+  /// Returns the contradiction between these counters in one line; empty if the sum holds.
   std::string inconsistency() const { return unaccounted(ops, "commits", commits, fallbacks); }
 };
 
-/// Why oneTBB's speculative locks do not elide on a machine with these flags, where transactions do not work for the
-/// reason `why_not`, or do; nothing where they elide.
+/// Returns the reason why oneTBB's speculative locks do not elide on a machine with these flags, or nothing if they do.
+/// `why_not` is the reason why transactions do not work, or nothing if they do.
 inline std::optional<std::string> why_no_tbb_elision(std::optional<std::string> why_not, const CpuFlags& flags) {
   if (why_not || flags.rtm) return why_not;
-  return "hardware transactions work, but oneTBB asks CPUID, which lists no RTM";
+  return "hardware transactions work, but oneTBB believes CPUID, which lists no RTM";
 }
 
-/// `Reading` and `Writing` are guards of the Lock, as in OneLock.
+/// A policy with one of oneTBB's speculative locks. `Reading` and `Writing` are its guards, as in OneLock.
 template <std::derived_from<Native> M, class Lock, class Reading, class Writing = Reading>
 class TbbElision : public CoarsePolicy<M> {
  public:
   static constexpr bool kElides = true;
   using Counters = TbbElisionCounters;
 
-  /// Asks whether transactions work, so that nobody does so inside one for the first time.
+  /// Runs the probe of transactions now, so that it does not run inside one.
   explicit TbbElision(const NoOptions&) { (void)M::transactions_work(); }
 
-  /// Why the policy runs on its lock in this process; nothing where oneTBB speculates and transactions work.
+  /// Returns the reason why this process never elides the lock, or nothing if oneTBB speculates and transactions work.
   static std::optional<std::string> degraded(const NoOptions&) {
     auto why = why_no_tbb_elision(why_no_rtm(), cpu_flags());
-    if (why) why->insert(0, "oneTBB runs on its lock: ");
+    if (why) why->insert(0, "oneTBB runs under its lock: ");
     return why;
   }
 
@@ -85,7 +85,7 @@ class TbbElision : public CoarsePolicy<M> {
  private:
   template <class Guard, class Me, class Body>
   auto inside(Me& me, DirectTx<M>& tx, Body& body) {
-    // When memory is out this fails, and only who needs memory must fail.
+    // A failure is ignored: when memory is out, only an operation that needs memory must fail.
     (void)me.pool->top_up();
     bool elided = false;
     auto attempt = [&] {
@@ -98,7 +98,7 @@ class TbbElision : public CoarsePolicy<M> {
     return attempt;
   }
 
-  Lock lock_;  // which sees to it that it is alone on its lines
+  Lock lock_;  // oneTBB pads it to lines of its own
 };
 
 }  // namespace latchlab

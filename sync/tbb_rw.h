@@ -1,10 +1,10 @@
 #pragma once
-// `tbb-rw`: oneTBB's spin_rw_mutex, the peer of `rwspin`. As there, readers share, and a writer that waits keeps new
-// ones out.
+// `tbb-rw`: oneTBB's spin_rw_mutex, the peer of `rwspin`. As there, readers share the lock, and a waiting writer keeps
+// new readers out.
 //
-// Whoever waits looks again after twice as many pauses each time, and after sixteen of them yields between looks: it
-// disturbs the lock's line less than `rwspin` does, and learns later that it is free. Its word is not a cell, so it
-// exists on Native only.
+// A waiting thread doubles its pauses between looks, and after sixteen pauses yields between looks. So it disturbs the
+// lock's line less than `rwspin` does, but learns later that the lock is free. The lock's word is not a cell, so this
+// policy exists on Native only.
 #include <oneapi/tbb/spin_rw_mutex.h>
 
 #include <concepts>

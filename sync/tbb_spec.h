@@ -1,5 +1,5 @@
 #pragma once
-// `tbb-spec`: oneTBB's speculative_spin_mutex, the peer of `rtm`: a spin lock that is elided (sync/tbb_elision.h).
+// `tbb-spec`: oneTBB's speculative_spin_mutex, the peer of `rtm`. It is an elided spin lock (sync/tbb_elision.h).
 #include <oneapi/tbb/spin_mutex.h>
 
 #include <type_traits>
@@ -14,7 +14,7 @@ class TbbSpec : public TbbElision<M, tbb::speculative_spin_mutex, tbb::speculati
   static constexpr std::string_view kName = "tbb-spec";
   static constexpr std::string_view kAbout = "one global tbb::speculative_spin_mutex, elided as oneTBB does";
   using TbbSpec::TbbElision::TbbElision;
-  static_assert(!std::is_same_v<tbb::speculative_spin_mutex, tbb::spin_mutex>, "so it is without -mrtm");
+  static_assert(!std::is_same_v<tbb::speculative_spin_mutex, tbb::spin_mutex>, "without -mrtm oneTBB does not elide");
 };
 
 }  // namespace latchlab

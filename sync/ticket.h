@@ -1,16 +1,17 @@
 #pragma once
-// `ticket`: one global ticket lock, the simplest fair one. Who comes draws the next number and waits until it is
-// served.
+// `ticket`: one global ticket lock, the simplest fair lock. A thread draws the next number and waits until that number
+// is served.
 //
-//     next     drawn by a fetch_add: the order of arrival, which is the order of service
-//     serving  the number that is inside, or would be if it had come; only its holder writes it
+//     next     the next number to draw, by a fetch_add: the order of arrival, which is the order of service
+//     serving  the number that is inside or may enter; only its holder writes it
 //
-// Numbers are drawn once each, and serving grows only when its holder leaves: so whoever reads its own number there is
-// alone. They wrap around, which is safe while fewer than 2^32 wait. Everybody waits on the same word, so a handover
-// moves its line to every waiter. The two words are on lines of their own: who arrives does not disturb those who wait.
+// Each number is drawn once, and serving grows only when its holder leaves. So a thread that reads its own number there
+// is alone. Numbers wrap around, which is safe while fewer than 2^32 threads wait. All waiters load the same word, so a
+// handover moves its line to each of them. The two words are on separate lines, so that arrivals do not disturb
+// waiters.
 //
-// Fair means that a number whose thread is not running holds up all behind it. With more threads than processors those
-// that wait give theirs away (M::wait_until), and still every handover may cost a switch.
+// Fairness has a price: a descheduled thread holds up all threads with later numbers. With more threads than processors
+// waiters yield (M::wait_until), and still every handover may cost a context switch.
 #include "sync/one_lock.h"
 
 namespace latchlab {
@@ -23,7 +24,7 @@ class TicketLock {
     M::wait_until(serving_, [mine](u32 now) { return now == mine; });  // its acquire pairs with unlock
   }
   void unlock() {
-    // Relaxed: the word is this thread's own until the store. That pairs with the wait in lock.
+    // The load is relaxed: only this thread writes the word until its store, which pairs with the wait in lock.
     serving_.store(serving_.load(kRelaxed) + 1, kRelease);
   }
 
@@ -36,7 +37,7 @@ template <class M>
 class Ticket : public OneExclusiveLock<M, TicketLock<M>> {
  public:
   static constexpr std::string_view kName = "ticket";
-  static constexpr std::string_view kAbout = "one global ticket lock: served in order of arrival";
+  static constexpr std::string_view kAbout = "one global ticket lock: threads are served in order of arrival";
   using Ticket::OneLock::OneLock;
 };
 

@@ -1,5 +1,6 @@
 #pragma once
-// A policy for programs of a few operations: what happens to many keys, or now and then, happens to a few of them.
+// A policy for programs of a few operations: at Scale::kTiny, steps that normally need many operations happen after a
+// few.
 #include "src/base/scale.h"
 #include "src/reclaim/epochs.h"
 #include "sync/adaptive.h"

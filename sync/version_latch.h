@@ -1,17 +1,19 @@
 #pragma once
 // The version word of optimistic lock coupling (Leis, Scheibner, Kemper, Neumann, DaMoN 2016).
 //
-//     | times that the node was changed: 56 | tag: 7 | lock: 1 |
+//     | number of changes of the node: 56 | tag: 7 | lock: 1 |
 //
 //     unlocked v --try_lock(v)--> v + 1 --unlock--> v + 256        --unlock_unchanged--> v
 //
-// A reader remembers an unlocked v, reads racy fields, and trusts what it read if the word is still v. There is no
-// obsolete bit: a node is unlinked only while its parent is locked too, and whoever steps to a node validates the
-// parent after reading the node's version, or the cell that led to it where the parent is never unlinked
-// (Reader::begin). So a version that was read off an unlinked node never survives its step.
+// A reader remembers an unlocked v, reads racy fields, and trusts them if the word is still v.
 //
-// The tag is the node's, fixed when it is made: what a reader wants to know first, in the word that it has to load
-// anyway. Beside the lock, so that one comparison says "unlocked, and what I guessed".
+// There is no obsolete bit. A node is unlinked only while its parent is locked too. A reader that steps to a node
+// validates the parent after it has read the node's version. If the parent is never unlinked, the reader validates the
+// cell that led to the node instead (VersionedTx::enter_by). So the version of an unlinked node never survives the
+// step.
+//
+// The tag belongs to the node and is fixed when the node is made. A reader needs it first, so it is in the word that
+// the reader loads anyway. It is beside the lock, so that one comparison tests "unlocked, and the tag that I guessed".
 #include "src/machine/machine.h"
 
 namespace latchlab {
@@ -19,48 +21,49 @@ namespace latchlab {
 template <class M>
 class VersionLatch {
  public:
-  /// Bit 0 of the tag must be 0.
+  /// Makes an unlocked latch. Bit 0 of the tag must be 0.
   explicit VersionLatch(u8 tag = 0) : word_(tag) {}
 
-  /// The tag in a version.
+  /// Returns the tag in a version.
   static u8 tag(u64 version) { return static_cast<u8>(version); }
 
-  /// Waits until unlocked.
+  /// Returns the version; waits until the node is unlocked.
   u64 version() const {
-    const u64 word = word_.load(kAcquire);  // pairs with unlock: what that writer did is seen
+    const u64 word = word_.load(kAcquire);  // pairs with unlock: the reader sees that writer's stores
     if (!locked(word)) [[likely]]
       return word;
     return unlocked_version();
   }
-  /// The version, which is no version if the node is locked. Never waits.
+  /// Returns the word, which is a version unless the node is locked. Never waits.
   u64 word() const { return word_.load(kAcquire); }  // pairs with unlock, likewise
 
-  /// True if nothing was changed since `version` was read. The fence keeps the reads before it from passing the load
-  /// after it; it pairs with the fence in try_lock: if one of those reads saw a writer's store, the load sees its lock.
+  /// Returns true if the node has not changed since `version` was read. The fence orders the earlier reads before the
+  /// load. It pairs with the fence in try_lock: if one of those reads saw a writer's store, the load sees its lock.
   [[nodiscard]] bool unchanged(u64 version) const {
     M::acquire_fence();
-    return word_.is(version);  // relaxed: the fence has ordered it
+    return word_.is(version);  // relaxed: the fence orders it
   }
 
-  /// Locks if nothing was changed since `version` (unlocked) was read; never waits.
+  /// Locks the node if it has not changed since `version` (unlocked) was read. Never waits.
   [[nodiscard]] bool try_lock(u64 version) {
     if (!word_.compare_exchange(version, version + 1, kAcquire)) return false;  // pairs with unlock
-    M::release_fence();  // pairs with the fence in unchanged: the lock is seen before any store that follows
+    M::release_fence();  // pairs with the fence in unchanged: a reader that sees a later store also sees the lock
     return true;
   }
 
-  /// Inside a hardware transaction that has found it unchanged: whoever reads it later sees that something was.
+  /// Stores a new version inside a hardware transaction that has found the node unchanged, so that later reads see the
+  /// change.
   void change(u64 version) { word_.store(version + kChange, kRelease); }  // pairs with version and try_lock
 
-  // Only the thread that holds the lock stores the word, so these need no read-modify-write.
+  // Only the thread that holds the lock stores the word, so the next two need no read-modify-write.
   void unlock(u64 version) { change(version); }
-  // Release although nothing was stored: our reads stay before the next holder's stores, and whoever acquires this
-  // store still pairs with the unlocks before it.
+  // The store releases although nothing was changed. This thread's reads stay before the next holder's stores, and a
+  // thread that acquires this store still synchronizes with the unlocks before it.
   void unlock_unchanged(u64 version) { word_.store(version, kRelease); }  // pairs with version and try_lock
 
  private:
-  // Acquires as version does, and pairs with unlock. Apart: inlined into every step of a descent it would cost the hot
-  // path registers.
+  // Waits for the unlock. Acquires as version does, and pairs with unlock. Not inlined: in every step of a descent it
+  // would cost the hot path registers.
   [[gnu::noinline, gnu::cold]] u64 unlocked_version() const {
     return M::wait_until(word_, [](u64 word) { return !locked(word); });
   }

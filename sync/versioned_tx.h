@@ -1,12 +1,14 @@
 #pragma once
-// The transaction of optimistic lock coupling: a reader holds the version of its node, upgrade locks what will be
-// changed, and the transaction owns what is locked until the policy commits it or gives it up. Where the latch of a
-// node is Latches says (latch_places.h); several nodes may share one.
+// The transaction of optimistic lock coupling. A reader holds the version of its node. upgrade locks the nodes that
+// will be changed, and the transaction owns the locks until the policy commits or releases it. Latches says where the
+// latch of a node is (latch_places.h); several nodes may share one.
 //
-// A step reads the child's version and then validates the parent once. That one validation proves three things: the
-// pointer to the child was current, the child was linked when its version was read, and all that was read of the parent
-// held. (A second one, between the pointer and the child's version, protects against dereferencing a stale pointer;
-// here the grace period keeps stale nodes readable, so it would be a load and a branch a level for nothing.)
+// A step reads the child's version and then validates the parent once. That one validation proves three things:
+//   1. the pointer to the child was current;
+//   2. the child was linked when its version was read;
+//   3. all that was read from the parent still held.
+// (A second validation, between the pointer and the child's version, would protect against dereferencing a stale
+// pointer. Here the grace period keeps stale nodes readable, so it would only cost a load and a branch per level.)
 #include <cstdio>
 #include <cstdlib>
 #include <span>
@@ -25,7 +27,7 @@ template <class M, class Bugs = NoBugs, class Latches = LatchInNode<M>>
 class VersionedTx {
  public:
   using Machine = M;
-  /// Nodes that one attempt may lock.
+  /// The number of nodes that one attempt may lock.
   static constexpr u32 kMaxLocks = 16;
 
   explicit VersionedTx(Pool<M>& pool, Latches latches = {}) : blocks_(pool), latches_(latches) {}
@@ -35,12 +37,12 @@ class VersionedTx {
   template <class N>
   class Reader {
    public:
-    Reader() = default;  // of nothing: to begin or to be assigned
+    Reader() = default;  // reads no node: assign it, or pass it to enter_by
     Reader(N* node, Latches latches) : node_(node), latches_(latches), version_(latches.of(node).version()) {}
     N* operator->() const { return node_; }
     N* node() const { return node_; }
 
-    /// Goes on to a child that was read from this node; false where the node has changed since.
+    /// Goes on to a child that was read from this node. Returns false if this node has changed since.
     [[nodiscard]] bool step_to(N* child) {
       const u64 version = latches_.of(child).version();
       if (!unchanged()) [[unlikely]]
@@ -49,12 +51,12 @@ class VersionedTx {
       version_ = version;
       return true;
     }
-    /// The same for a child that is guessed to have this tag: then it takes no second branch to see that it is
-    /// unlocked.
+    /// Does the same for a child whose tag is guessed. If the guess is right, one branch tests both the tag and that
+    /// the child is unlocked.
     [[nodiscard]] GuessResult step_to(N* child, u8 guess) {
       return arrive(child, guess, [this] { return unchanged(); });
     }
-    /// Proves a pointer, read from this node, to something without a latch of its own, which this node guards.
+    /// Validates a pointer that was read from this node, to an object without a latch of its own that this node guards.
     [[nodiscard]] bool follow(const void*) const { return unchanged(); }
 
    private:
@@ -65,8 +67,8 @@ class VersionedTx {
       return latches_.of(node_).unchanged(version_);
     }
 
-    /// The version first, then the proof that the child was linked when it was read: the acquire of the one orders
-    /// them.
+    /// Reads the child's version, then proves by `linked` that the child was linked at that moment. The acquire of the
+    /// version orders the two.
     template <class Linked>
     [[gnu::always_inline]] GuessResult arrive(N* child, u8 guess, const Linked& linked) {
       constexpr bool kTagged = Latches::kTagged;
@@ -74,7 +76,7 @@ class VersionedTx {
       u64 version = latch.word();
       if (!linked()) [[unlikely]]
         return GuessResult::kChanged;
-      if (Latch::tag(version) != (kTagged ? guess : 0)) [[unlikely]] {  // another node, or locked: a tag is even
+      if (Latch::tag(version) != (kTagged ? guess : 0)) [[unlikely]] {  // another tag, or locked: tags are even
         version = latch.version();
         if (!linked()) [[unlikely]]
           return GuessResult::kChanged;
@@ -94,13 +96,15 @@ class VersionedTx {
   Reader<N> enter(N* node) {
     return Reader<N>(node, latches_);
   }
-  /// Enters a child of a node that is never unlinked: `link` is the cell there that led to it by `word`. If it holds
-  /// the word after the child's version was read, the child was linked then, so the version of its parent is not asked,
-  /// and a descent by one child does not restart when another is added beside it. (The link may have led elsewhere in
-  /// between, to a node that was put above the child and taken away again. An unlinked child never comes back to it:
-  /// its block is not made anew while a thread that may know it is inside an epoch.) Or enters that node itself, of
-  /// which the link alone was read. Always inlined: a descent calls it twice, which is enough for g++ to make it a
-  /// function.
+  /// Enters a child of a node that is never unlinked. `link` is the cell of that node that led to the child by `word`.
+  /// If the cell still holds the word after the child's version was read, the child was linked then. So the parent's
+  /// version is not read, and a descent does not restart when another child is added to the parent.
+  ///
+  /// The link may have led elsewhere in between, to a node that was put above the child and removed again. But an
+  /// unlinked child never comes back to it: its block is not reused while a thread that may know it is inside an epoch.
+  ///
+  /// It may also enter the node that holds the link, if only the link was read from it. Always inlined: a descent calls
+  /// it twice, which is enough for g++ to make it a function.
   template <class N, class Cell>
   [[nodiscard, gnu::always_inline]] GuessResult enter_by(Reader<N>& reader, N* node, u8 guess, const Cell& link,
                                                          u64 word) {
@@ -108,7 +112,7 @@ class VersionedTx {
     return reader.arrive(node, guess, [&] { return Bugs::kDropLink || link.is(word); });
   }
 
-  /// `value` if everything that was read through the readers still holds.
+  /// Returns `value` if all that was read through the readers still holds, and kRestart otherwise.
   template <class T, class... Readers>
   [[gnu::always_inline]] Attempt<T> confirm(T value, const Readers&... readers) const {
     if (!(readers.unchanged() && ...)) [[unlikely]]
@@ -116,8 +120,9 @@ class VersionedTx {
     return value;
   }
 
-  /// Locks the nodes of all readers or of none; a latch that is named twice is locked once. From here on what was read
-  /// through them holds until the commit, and the body must not restart. More than kMaxLocks nodes end the process.
+  /// Locks the nodes of all readers or of none; a latch that is named twice is locked once. After success, all that was
+  /// read through the readers holds until the commit, and the body must not restart. More than kMaxLocks nodes end the
+  /// process.
   template <class... Readers>
   [[nodiscard]] bool upgrade(const Readers&... readers) {
     return (lock(lock_of(readers)) && ...) || give_up();
@@ -136,15 +141,16 @@ class VersionedTx {
   }
   void retire(void* block, std::size_t bytes) { blocks_.retire(block, bytes); }
 
-  /// For the policy: what is to be undone or made final.
+  /// Returns the blocks of the attempt, which the policy undoes or makes final.
   AttemptBlocks<M>& blocks() { return blocks_; }
 
-  /// Publishes what was stored: the policy calls one of these two when the body has returned.
+  /// Unlocks all nodes with new versions, which publishes the stores. The policy calls commit or release when the body
+  /// has returned.
   void commit() {
     for (u32 i = 0; i < locks_; ++i) lock_[i].latch->unlock(lock_[i].version);
     locks_ = 0;
   }
-  /// Nothing was stored: the versions stay, and readers beside us need not restart.
+  /// Unlocks all nodes with their old versions, because nothing was stored. So other readers need not restart.
   void release() {
     for (u32 i = 0; i < locks_; ++i) lock_[i].latch->unlock_unchanged(lock_[i].version);
     locks_ = 0;
@@ -159,7 +165,7 @@ class VersionedTx {
   Lock lock_of(const Reader<N>& reader) const {
     return {&latches_.of(reader.node_), reader.version_};
   }
-  // A restart would come back here for ever.
+  // Ends the process: a restart would fail here for ever.
   [[noreturn, gnu::noinline, gnu::cold]] static void overflow() {
     std::fprintf(stderr, "VersionedTx: one attempt locks more than %u nodes; raise VersionedTx::kMaxLocks\n",
                  kMaxLocks);
@@ -167,7 +173,7 @@ class VersionedTx {
   }
 
  private:
-  // Not inlined: beside a locked instruction a call is nothing.
+  // Locks one latch. Not inlined: the cost of a call is negligible beside a locked instruction.
   [[nodiscard, gnu::noinline]] bool lock(Lock wanted) {
     if (Bugs::kDropUpgrade) return true;
     for (u32 i = 0; i < locks_; ++i) {

@@ -1,4 +1,5 @@
-// What an upgrade promises, whether its readers are named one by one or counted at run time.
+// Tests of the verbs of transactions: upgrades of readers that are named one by one or counted at run time, steps with
+// a guess, links, and stripes.
 #include <array>
 #include <map>
 #include <span>
@@ -28,7 +29,7 @@ struct ThreadState {
   PoolLease<Native> pool{memory};
 };
 
-/// Upgrades all of `nodes` at once, as a body whose nodes are counted at run time does, and stores to each.
+/// Upgrades all of `nodes` at once, like a body whose nodes are counted at run time, and stores to each.
 template <class L, Transaction<L> AnyTx, std::size_t N>
 Attempt<bool> add_to_all(AnyTx& tx, std::array<AnyNode<L>, N>& nodes) {
   std::vector<decltype(tx.enter(&nodes[0]))> readers;
@@ -39,7 +40,7 @@ Attempt<bool> add_to_all(AnyTx& tx, std::array<AnyNode<L>, N>& nodes) {
   return true;
 }
 
-TEST_CASE("A span of readers is upgraded under every transaction") {
+TEST_CASE("Every transaction upgrades a span of readers") {
   ThreadState me;
   std::array<AnyNode<CoarseLayout<Native>>, 5> plain;
   DirectTx<Native> direct(*me.pool);
@@ -55,7 +56,7 @@ TEST_CASE("A span of readers is upgraded under every transaction") {
   for (Node& node : nodes) CHECK(node.latch.version() == 256);
 }
 
-/// `upgrade` locks four nodes of which the third has changed: all others must be free afterwards, as they were.
+/// Checks that `upgrade` of four nodes, the third of which has changed, leaves all others unlocked and unchanged.
 template <class Upgrade>
 void check_all_or_none(Upgrade&& upgrade) {
   ThreadState me;
@@ -77,7 +78,7 @@ TEST_CASE("An upgrade locks all nodes or none") {
   check_all_or_none([](Tx& tx, auto& readers) { return tx.upgrade(std::span(std::as_const(readers))); });
 }
 
-TEST_CASE("A node that was read at two moments is not upgraded if it has changed between them") {
+TEST_CASE("A node that was read twice is not upgraded if it changed in between") {
   ThreadState me;
   Node node;
   Tx tx(*me.pool);
@@ -85,7 +86,7 @@ TEST_CASE("A node that was read at two moments is not upgraded if it has changed
   REQUIRE(node.latch.try_lock(0));
   node.latch.unlock(0);
   const auto late = tx.enter(&node);
-  CHECK_FALSE(tx.upgrade(late, early));  // the late one locks it, and the early one finds its lock
+  CHECK_FALSE(tx.upgrade(late, early));  // the late reader locks the node, and the early one has another version
   CHECK(node.latch.word() == 256);
   CHECK_FALSE(tx.upgrade(std::span<const Tx::Reader<Node>>(std::array{late, early})));
   CHECK(node.latch.word() == 256);
@@ -93,7 +94,7 @@ TEST_CASE("A node that was read at two moments is not upgraded if it has changed
   tx.release();
 }
 
-/// A node that is guessed at.
+/// A node whose tag can be guessed.
 template <class L>
 struct Tagged {
   explicit Tagged(u8 tag) : latch(tag), tag_(tag) {}
@@ -104,7 +105,7 @@ struct Tagged {
   const u8 tag_;
 };
 
-TEST_CASE("A step with a guess arrives either way, and says whether the guess was right") {
+TEST_CASE("A step with a guess succeeds either way, and says whether the guess was right") {
   ThreadState me;
   Tagged<CoarseLayout<Native>> plain(6), below(8);
   auto direct = DirectTx<Native>(*me.pool).enter(&plain);
@@ -135,12 +136,12 @@ TEST_CASE("A step with a guess arrives either way, and says whether the guess wa
   CHECK(late.node() == &parent);
 }
 
-TEST_CASE("A reader that enters by a link is told when the link has changed, and not when its parent has") {
+TEST_CASE("Entering by a link fails if the link has changed, and not if the parent has") {
   ThreadState me;
   Tagged<VersionedLayout<Native>> parent(6), child(8);
   Tx tx(*me.pool);
   Tx::Reader<Tagged<VersionedLayout<Native>>> at;
-  VersionedLayout<Native>::Cell<u64> link(7);  // in parent
+  VersionedLayout<Native>::Cell<u64> link(7);  // a cell of the parent
   for (const u8 guess : {u8{8}, u8{6}}) {
     const u64 version = parent.latch.version();
     REQUIRE(parent.latch.try_lock(version));
@@ -161,20 +162,20 @@ TEST_CASE("A reader that enters by a link is told when the link has changed, and
   CHECK(direct.node() == &plain);
 }
 
-TEST_CASE("A step with a guess waits for a child that is locked, and still knows its tag") {
+TEST_CASE("A step with a guess waits for a locked child and still tells its tag") {
   ThreadState me;
   Tagged<VersionedLayout<Native>> parent(6), child(8);
   const u64 version = child.latch.version();
   REQUIRE(child.latch.try_lock(version));
   Tx tx(*me.pool);
   auto at = tx.enter(&parent);
-  std::thread other([&] { child.latch.unlock(version); });  // at once or while we wait
+  std::thread other([&] { child.latch.unlock(version); });  // before or during the wait
   CHECK(at.step_to(&child, 8) == GuessResult::kGuessed);
   other.join();
   CHECK(at.follow(nullptr));
 }
 
-TEST_CASE("Nodes that share a stripe are stepped between and locked once, and change for each other") {
+TEST_CASE("Nodes that share a stripe are locked once, and a change of one is a change of all") {
   using StripedTx = VersionedTx<Native, NoBugs, LatchInStripe<Native>>;
   using Striped = Tagged<UnlatchedLayout<Native>>;
   ThreadState me;
@@ -197,16 +198,16 @@ TEST_CASE("Nodes that share a stripe are stepped between and locked once, and ch
   auto late = tx.enter(&parent);
   CHECK_FALSE(before.step_to(&child));
   CHECK(before.step_to(&stranger, 8) == GuessResult::kChanged);
-  CHECK_FALSE(tx.upgrade(late, at));  // one latch, of two moments
-  CHECK(latch.version() == 256);      // and free again
+  CHECK_FALSE(tx.upgrade(late, at));  // one latch with two versions
+  CHECK(latch.version() == 256);      // unlocked again
   CHECK(late.follow(nullptr));
   UnlatchedLayout<Native>::Cell<u64> link(7);
-  StripedTx::Reader<Striped> reader;  // of nothing, and of no table yet
+  StripedTx::Reader<Striped> reader;  // has no node and no table yet
   CHECK(tx.enter_by(reader, &child, 8, link, 7) == GuessResult::kGuessed);
   CHECK(tx.enter_by(reader, &child, 8, link, 9) == GuessResult::kChanged);
 }
 
-TEST_CASE("Stripes: every address has one of them, and neighbours scatter") {
+TEST_CASE("Stripes: neighbouring addresses scatter over all stripes") {
   const Stripes<Native> few(7);
   std::array<u64, 1000> nodes;
   std::map<VersionLatch<Native>*, u32> hits;
@@ -215,7 +216,7 @@ TEST_CASE("Stripes: every address has one of them, and neighbours scatter") {
   for (const auto& [latch, count] : hits) CHECK(count > nodes.size() / 14);
 }
 
-TEST_CASE("An attempt that locks more nodes than a transaction can hold says which constant to raise") {
+TEST_CASE("If an attempt locks too many nodes, the message names the constant to raise") {
   const auto lock = [](u32 count) {
     ThreadState me;
     std::array<Node, kMaxLocks + 1> nodes;
