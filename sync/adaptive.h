@@ -14,8 +14,8 @@
 //     any other    try again while there is budget
 //
 // When the budget is used up and the lock is free, take it. Otherwise wait and speculate with a new budget, as `rtm`
-// does with respec=1. The budget is learned (budget_learner.h). It may be 0, because a thread that is alone is better
-// off with the lock; such an operation is counted as direct_lock and not as a fallback.
+// does with respec=1. The budget is learned (budget_learner.h). It may be 0, because a lone thread is better off with
+// the lock. Such an operation is counted as direct_lock, not as a fallback.
 //
 // Scouts read beside transactions and beside the lock's holder. So cells are racy, and unlinked nodes wait for a grace
 // period. Only scouts enter an epoch, because all other operations exclude each other.

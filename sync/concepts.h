@@ -211,8 +211,8 @@ struct ReadTxOf<P> {
 template <class P>
 concept RunsUnproved = P::Layout::kLatchFreeReaders || P::kScouts;
 
-/// A policy under which a body that changes the index is alone with it, whatever memory it uses: it runs under a lock,
-/// or in transactions whose aborts undo every store, and not only stores to cells.
+/// A policy under which a body that changes the index is alone with it, whatever memory it uses. The body runs under a
+/// lock, or in transactions whose aborts undo every store, not only stores to cells.
 template <class P>
 concept RunsAlone = !RunsUnproved<P> && P::kExcludes && (P::Machine::kUndoesAllMemory || !P::kElides);
 

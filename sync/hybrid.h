@@ -8,16 +8,16 @@
 //                   else: the same with latches, on the nodes that upgrade names
 //
 // The invariant: a transaction commits only if every version that it was given is still current at its commit, and it
-// changes each of them. For readers the commit looks like a latch that was taken and released in an instant: a reader
-// that reads a node before and after it sees two versions, and no thread waits. A latch that is held shows as another
+// changes each of them. For readers the commit looks like a latch that was taken and released in an instant: no thread
+// waits, and a reader that reads a node before and after it sees two versions. A latch that is held shows as another
 // version; a latch that is taken later is a conflict.
 //
 // A transaction is a few lines long and misses only on its stores. The descent, where a transaction of `rtm` spends its
 // time, is outside. Blocks are made before it, so it never calls the kernel for memory.
 //
 // After an abort the operation starts over, as after a restart, because the cause of the abort has probably changed the
-// data that was read. Every status costs one of the N tries. If transactions do not work, all changes are made under
-// latches, as in `olc`.
+// data that was read. Every status costs one of the N + 1 tries. If transactions do not work, all changes are made
+// under latches, as in `olc`.
 //
 // With suspend=1 the transaction begins before the body, if the processor can suspend the tracking of loads (TSXLDTRK):
 //

@@ -4,7 +4,7 @@
 //   LatchInNode    in the node             on a line that a reader of the node needs anyway; 8 bytes a node
 //   LatchInStripe  in a table of stripes   nodes carry nothing; one more line a node, and unrelated nodes share a latch
 //
-// Sharing is safe, because a version then counts the changes of all its nodes: a reader of one of them may restart too
+// Sharing is safe, because a version then counts the changes of all its nodes. A reader of one of them may restart too
 // often, but never too seldom. A parent and its child may share a latch. Then a step loads it twice, and an upgrade
 // locks it once. The stripe is a function of the node's address, so a block that is reused for another node keeps its
 // stripe, and its version never goes back.

@@ -361,18 +361,18 @@ TEST_CASE("Readers of reader-writer locks share the lock, and writers exclude al
 }
 
 template <class P>
-void check_everybody_excludes() {
+void check_readers_exclude() {
   INFO(P::kName);
   check_writers_exclude<P>();
   CHECK_FALSE(comes_in_beside<P>(kReads, kReads));
 }
 
 TEST_CASE("Under the other locks readers exclude each other too") {
-  check_everybody_excludes<Mutex<Native>>();
-  check_everybody_excludes<Spin<Native>>();
-  check_everybody_excludes<Ticket<Native>>();
-  check_everybody_excludes<Mcs<Native>>();
-  check_everybody_excludes<TbbSpec<Native>>();
+  check_readers_exclude<Mutex<Native>>();
+  check_readers_exclude<Spin<Native>>();
+  check_readers_exclude<Ticket<Native>>();
+  check_readers_exclude<Mcs<Native>>();
+  check_readers_exclude<TbbSpec<Native>>();
 }
 
 template <class P>

@@ -1,5 +1,5 @@
 #pragma once
-// The transaction of optimistic lock coupling. A reader holds the version of its node. upgrade locks the nodes that
+// The transaction of optimistic lock coupling. A reader holds the version of its node. `upgrade` locks the nodes that
 // will be changed, and the transaction owns the locks until the policy commits or releases it. Latches says where the
 // latch of a node is (latch_places.h); several nodes may share one.
 //

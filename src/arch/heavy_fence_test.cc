@@ -26,7 +26,7 @@ struct alignas(kFalseSharingBytes) Word {
 };
 
 /// Counts the rounds in which a load overtook a store. In each round two threads store to a word of their own and then
-/// load the other's; a load overtook a store if both miss the other's store. One thread runs `fence` between store and
+/// load the other's. A load overtook a store if both miss the other's store. One thread runs `fence` between store and
 /// load, the other has a compiler fence there.
 template <class Fence>
 u32 both_missed(Fence fence, u32 rounds) {

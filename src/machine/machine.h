@@ -94,7 +94,7 @@ concept Machine = requires(typename M::template Atomic<u64>& a, void* p, void (*
   { M::transactions_work() } -> std::same_as<bool>;
   M::template abort<kBusyCode>();  // [[noreturn]], inside a transaction only
   // Suspend and resume are called inside a transaction, and only if suspends_loads(). Loads between the two see memory
-  // as it is and the transaction's own stores, but a store of another thread to what they saw does not abort it.
+  // as it is, and the transaction's own stores. A store of another thread to a line that they read does not abort it.
   // So these loads prove nothing: a body that acts on one repeats it after the resume. In between it may store only to
   // memory that no other thread knows, and a begin, an end or another suspend aborts.
   { M::suspends_loads() } -> std::same_as<bool>;  // true if the machine can suspend loads

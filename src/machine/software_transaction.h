@@ -6,7 +6,7 @@
 // catches. On hardware no destructor runs on that way, but here destructors do. So until the catch the transaction is
 // "unwinding": the machine drops the stores and skips the events of an unwinding body. A block that a body frees is
 // freed at its commit. A block that it allocates survives an abort, because the list that holds it (AttemptBlocks) is
-// not a cell; the owner of that list gives the block back.
+// not a cell. The owner of that list gives the block back.
 //
 //     idle -> running -> idle               commit
 //                `----> unwinding -> idle   abort
@@ -142,7 +142,7 @@ u32 contain_abort(Engine& engine, Body&& body) {
 /// that contain_abort needs, it has suspend_loads, resume_loads, abort_explicitly and exchange_plan.
 template <auto kEngine>
 struct SoftwareTransactions {
-  /// Runs the body as a transaction. Returns kCommitted or the abort status; after an abort every cell is as if the
+  /// Runs the body as a transaction. Returns kCommitted or the abort status. After an abort every cell is as if the
   /// body had not run, and the caller must not use the body's result.
   template <class Body>
   static u32 transact(Body&& body) {

@@ -362,8 +362,8 @@ class Epochs {
     Pool<M>* pool_;
   };
 
-  /// Frees all garbage. No operation may run before this returns. Throws std::bad_alloc if no thread has ever joined
-  /// the memory and there is none for a pool.
+  /// Frees all garbage. No operation may run before this returns. Throws std::bad_alloc if no pool is idle and memory
+  /// is out.
   void drain() {
     Pool<M>& pool = memory_.join();
     for (Slot* slot = first_slot(); slot != nullptr; slot = slot->next) {

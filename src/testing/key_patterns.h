@@ -1,6 +1,9 @@
 #pragma once
-// Sets of difficult keys for a radix tree, as byte strings: every fan-out at every level, paths that share bytes and
-// part at every position, keys that are prefixes of others, and the least and greatest bytes.
+// Sets of difficult keys for a radix tree, as byte strings:
+//   - every fan-out at every level;
+//   - paths that share bytes and part at every position;
+//   - keys that are prefixes of others;
+//   - the least and the greatest bytes.
 #include <string>
 #include <string_view>
 #include <vector>
