@@ -45,7 +45,7 @@ struct Pipe {
   }
 };
 
-/// Appends what there is to read; false at the end of the stream.
+/// Appends the bytes that can be read. Returns false at the end of the stream.
 bool drain(int file, std::string& text) {
   std::array<char, 65536> buffer;
   const ssize_t n = read(file, buffer.data(), buffer.size());
@@ -53,15 +53,15 @@ bool drain(int file, std::string& text) {
   return n > 0 || (n < 0 && errno == EINTR);
 }
 
-/// The child's part: becomes `binary`, or writes to `failed` why not, and ends. Other threads of this process are not
-/// there and may have held locks, so it does nothing but system calls.
+/// Executes `binary` in the child. If that fails, writes the error to `failed` and ends. The parent's other threads do
+/// not exist here but may have held locks, so the child only makes system calls.
 [[noreturn]] void become(const char* binary, char* const* argv, pid_t parent, const Pipe& out, const Pipe& err,
                          int failed) {
-  // A killed parent takes its child along, which would measure on, and beside what comes next.
+  // The child must die with its parent: else it would go on measuring, and disturb the next run.
   bool good = prctl(PR_SET_PDEATHSIG, SIGKILL) == 0;
-  if (getppid() != parent) _exit(1);  // it ended before that
-  // A group of its own keeps the terminal's SIGINT from the child: it gets exactly one, from the parent, and writes
-  // what it has.
+  if (getppid() != parent) _exit(1);  // the parent ended before prctl
+  // A group of its own keeps the terminal's SIGINT from the child. So the child gets exactly one, from the parent, and
+  // writes the results that it has.
   good = good && setpgid(0, 0) == 0;
   const int nothing = open("/dev/null", O_RDONLY);
   good = good && nothing >= 0 && dup2(nothing, STDIN_FILENO) >= 0 && dup2(out.write_end, STDOUT_FILENO) >= 0 &&
@@ -72,14 +72,14 @@ bool drain(int file, std::string& text) {
   _exit(1);
 }
 
-/// Throws OutputError.
+/// Forks and executes `binary`. Throws OutputError if that fails.
 pid_t start(const std::string& binary, const std::vector<std::string>& args, const Pipe& out, const Pipe& err) {
   std::vector<std::string> words{"harness"};
   words.insert(words.end(), args.begin(), args.end());
   std::vector<char*> argv;
   for (std::string& word : words) argv.push_back(word.data());
   argv.push_back(nullptr);
-  Pipe failed;  // closed by the exec that succeeds
+  Pipe failed;  // a successful exec closes it
   const pid_t parent = getpid();
   const pid_t child = fork();
   if (child == 0) become(binary.c_str(), argv.data(), parent, out, err, failed.write_end);

@@ -29,7 +29,7 @@ Finding processors(const Topology& topology) {
   return out;
 }
 
-/// The flags that decide which code runs, or that an experiment may ask for.
+/// Reports the CPUID flags that select code, or that an experiment may ask for.
 Finding instructions(const Probes& probes) {
   std::string text;
   const auto add = [&](bool there, std::string_view name) {
@@ -40,7 +40,7 @@ Finding instructions(const Probes& probes) {
   add(probes.flags.hle, "HLE");
   add(probes.flags.rtm, "RTM");
   add(probes.flags.tsxldtrk, "TSXLDTRK");
-  if (text.empty()) text = "none of what this harness knows";
+  if (text.empty()) text = "no instruction set that this harness uses";
   return {Grade::kGood, "CPUID", "announces " + text, {}};
 }
 
@@ -48,7 +48,7 @@ bool in_virtual_machine(const Root& root) {
   return read_fact(root, "/proc/cpuinfo").value_or("").find(" hypervisor") != std::string::npos;
 }
 
-/// Whether the kernel keeps the processor from transactions that it has.
+/// Returns true if the kernel disables transactions that the processor has.
 bool kernel_disables_transactions(const Root& root) {
   const std::string mitigation =
       read_fact(root, "/sys/devices/system/cpu/vulnerabilities/tsx_async_abort").value_or("");
@@ -57,18 +57,18 @@ bool kernel_disables_transactions(const Root& root) {
          line.find(" tsx=auto ") != std::string::npos;
 }
 
-/// What would make them work.
+/// Returns how to make transactions work.
 std::string transactions_remedy(const Probes& probes, const Root& root) {
   constexpr const char* kBoot =
       "sed -i 's/^GRUB_CMDLINE_LINUX=\"/&tsx=on tsx_async_abort=off /' /etc/default/grub && update-grub && reboot";
   if (in_virtual_machine(root)) {
-    return "the host must give them to this machine: qemu-system-x86_64 -cpu host,+rtm, in libvirt <feature "
+    return "the host must offer them to this machine: qemu-system-x86_64 -cpu host,+rtm, in libvirt <feature "
            "policy='require' "
            "name='rtm'/>";
   }
-  if (kernel_disables_transactions(root)) return fmt::format("{} (the risk of TAA is yours to take)", kBoot);
+  if (kernel_disables_transactions(root)) return fmt::format("{} (this accepts the risk of TAA)", kBoot);
   if (probes.flags.rtm_always_abort) {
-    return fmt::format("microcode makes them abort: {}; where that does not help only older microcode does", kBoot);
+    return fmt::format("microcode makes them abort: {}; if that does not help, only older microcode does", kBoot);
   }
   return "no command: a processor with TSX is needed, as Intel's servers have it";
 }
@@ -102,8 +102,8 @@ Finding heavy_fence(const Probes& probes) {
     case HeavyFence::kMembarrier: return {Grade::kGood, "heavy fence", "membarrier", {}};
     case HeavyFence::kVisits:
       return {Grade::kMind, "heavy fence",
-              "visits: membarrier is forbidden or unknown here, so reclamation by epochs goes to each processor in "
-              "turn, tens of microseconds each",
+              "visits: membarrier is forbidden or unknown here, so reclamation by epochs visits each processor in "
+              "turn, which takes tens of microseconds each",
               "let the container's seccomp profile allow membarrier, or use Linux 4.14 or later"};
     case HeavyFence::kNone: break;
   }
@@ -115,7 +115,7 @@ Finding heavy_fence(const Probes& probes) {
 
 Finding damon(const Root& root) {
   const OrReason<bool> runs = damon_runs(root);
-  if (!runs) return {Grade::kMind, "DAMON", "unknown: " + runs.reason, "run doctor as root to see"};
+  if (!runs) return {Grade::kMind, "DAMON", "unknown: " + runs.reason, "run doctor as root to find out"};
   if (!*runs) return {Grade::kGood, "DAMON", "not running", {}};
   std::vector<std::string> commands;
   for (const auto& [path, off] : damon_switches(root)) commands.push_back(fmt::format("echo {} > {}", off, path));
@@ -130,13 +130,13 @@ Finding numa_balancing(const Topology& topology, const Root& root) {
   if (!on) return {Grade::kGood, "NUMA balancing", "not in this kernel", {}};
   if (!*on) return {Grade::kGood, "NUMA balancing", "off", {}};
   return {Grade::kMind, "NUMA balancing",
-          fmt::format("on{}: it unmaps pages to see who touches them, which aborts transactions with "
+          fmt::format("on{}: it unmaps pages to see which node touches them, which aborts transactions with "
                       "status 0 and moves memory during a run",
                       topology.nodes.size() == 1 ? " (one node only, so it should have nothing to do)" : ""),
           "sysctl kernel.numa_balancing=0"};
 }
 
-/// Whether memory can be placed on nodes, and seen there.
+/// Reports whether memory can be placed on nodes, and found there.
 Finding node_memory(const Topology& topology, const Probes& probes) {
   Finding out{Grade::kGood, "memory by node", "mbind places it, move_pages says where it is", {}};
   if (!probes.unplaced && !probes.unseen) return out;
@@ -152,7 +152,7 @@ Finding node_memory(const Topology& topology, const Probes& probes) {
   }
   if (topology.nodes.size() == 1) {
     out.grade = Grade::kGood;
-    out.text += "; there is one node only, so nothing is lost";
+    out.text += "; there is only one node, so nothing is lost";
   } else {
     out.remedy =
         "let the container's seccomp profile allow mbind, set_mempolicy and move_pages: docker run --cap-add=SYS_NICE";
@@ -174,16 +174,15 @@ Finding huge_pages(const Root& root) {
   }
   if (chosen_word(read_fact(root, folder + "defrag").value_or("")) == "never") {
     return {Grade::kMind, "huge pages",
-            fmt::format(
-                "transparent huge pages on request ({}), and never by moving others out of the way: once memory is in "
-                "pieces --hugepages=thp gets few",
-                word),
+            fmt::format("transparent huge pages on request ({}), but the kernel never moves other pages to make one: "
+                        "--hugepages=thp gets few once memory is fragmented",
+                        word),
             fmt::format("echo madvise > {}defrag", folder)};
   }
   return {Grade::kGood, "huge pages", fmt::format("transparent huge pages on request ({})", word), {}};
 }
 
-/// The governors of the processors that we may use, each once.
+/// Returns the governors of the processors that this process may use, each once.
 std::vector<std::string> governors(const Topology& topology, const Root& root) {
   std::vector<std::string> words;
   for (const Processor& processor : topology.processors) {
@@ -200,11 +199,11 @@ Finding governor(const Topology& topology, const Root& root) {
   if (words.empty()) return {Grade::kGood, "frequency", "the kernel does not set it here (no cpufreq)", {}};
   const std::string all = fmt::format("governor {}", fmt::join(words, ", "));
   if (words == std::vector<std::string>{"performance"}) return {Grade::kGood, "frequency", all, {}};
-  return {Grade::kMind, "frequency", all + ": short runs begin slow, and processors differ",
+  return {Grade::kMind, "frequency", all + ": short runs begin slowly, and processors differ",
           "echo performance | tee /sys/devices/system/cpu/cpu*/cpufreq/scaling_governor"};
 }
 
-/// Reading the clock must not be a system call.
+/// Reports the clock, whose reading must not be a system call.
 Finding clock(const Root& root) {
   const std::string folder = "/sys/devices/system/clocksource/clocksource0/";
   const auto word = read_fact(root, folder + "current_clocksource");
@@ -212,7 +211,7 @@ Finding clock(const Root& root) {
   const bool fast = *word == "tsc" || *word == "kvm-clock" || *word == "hyperv_clocksource_tsc_page";
   if (fast) return {Grade::kGood, "clock", *word, {}};
   const std::string available = " " + read_fact(root, folder + "available_clocksource").value_or("") + " ";
-  return {Grade::kMind, "clock", fmt::format("{}: reading it is slow, and in every time of --latency", *word),
+  return {Grade::kMind, "clock", fmt::format("{}: reading it is slow, which every time of --latency includes", *word),
           available.find(" tsc ") != std::string::npos
               ? fmt::format("echo tsc > {}current_clocksource", folder)
               : "boot with tsc=reliable, if the processor's counter is invariant"};
@@ -241,7 +240,7 @@ Finding memory(const Root& root) {
   return {Grade::kGood, "memory", fmt::format("{:.1f} GiB available", static_cast<double>(bytes) / (u64{1} << 30)), {}};
 }
 
-/// What is counted.
+/// Reports which hardware events can be counted.
 Finding finding_of(const PmuAccess& access, const Root& root) {
   Finding out{Grade::kGood, "hardware counters", {}, {}};
   const std::string known = fmt::format(

@@ -1,5 +1,4 @@
-// `harness doctor`: what this machine can and cannot measure, and what to change. It looks, and changes
-// nothing.
+// `harness doctor`: says what this machine can and cannot measure, and what to change. It changes nothing itself.
 #pragma once
 
 #include <optional>
@@ -24,11 +23,11 @@ enum class Grade {
 struct Finding {
   Grade grade = Grade::kGood;
   std::string subject;  ///< "transactions", "NUMA balancing", ...
-  std::string text;     ///< what was seen
+  std::string text;     ///< the observation
   std::string remedy;   ///< what to change; empty if nothing
 };
 
-/// What only the running machine can tell; tests make it up.
+/// Facts that only the running machine can tell; tests invent them.
 struct Probes {
   CpuFlags flags;
   RtmProbe rtm;
@@ -36,16 +35,16 @@ struct Probes {
   HeavyFence heavy_fence = HeavyFence::kMembarrier;
   PmuAccess pmu;
   std::optional<std::string> unplaced;  ///< why mbind is refused, in one clause; nothing if it is allowed
-  std::optional<std::string> unseen;    ///< the same of move_pages
+  std::optional<std::string> unseen;    ///< why move_pages is refused, in one clause; nothing if it is allowed
 };
 
-/// Runs the probes: some milliseconds.
+/// Runs the probes, which takes some milliseconds.
 [[nodiscard]] Probes run_probes();
 
-/// All findings, in the order in which they are shown.
+/// Returns all findings, in the order in which they are shown.
 [[nodiscard]] std::vector<Finding> diagnose(const Topology& topology, const Probes& probes, const Root& root = {});
 
-/// The findings as text for a terminal, each with its remedy, ending in a newline.
+/// Returns the findings as text for a terminal, each with its remedy.
 [[nodiscard]] std::string doctor_text(const std::vector<Finding>& findings);
 
 }  // namespace latchlab

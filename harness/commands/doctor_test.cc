@@ -382,7 +382,7 @@ TEST_CASE("the flags of CPUID are shown") {
   probes.flags.avx2 = probes.flags.tsxldtrk = true;
   CHECK(about("CPUID", Fixture(), probes).text == "announces AVX2, RTM, TSXLDTRK");
   probes.flags = {};
-  CHECK(about("CPUID", Fixture(), probes).text == "announces none of what this harness knows");
+  CHECK(about("CPUID", Fixture(), probes).text == "announces no instruction set that this harness uses");
 }
 
 TEST_CASE("steal is a share of all processor time between two looks") {

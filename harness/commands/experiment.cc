@@ -22,7 +22,7 @@ void run_experiment(const std::vector<std::string>& args) {
         "experiment: there is no {}; experiments are run in the source tree: ./bench experiment", script.string()));
   }
   const fs::path own = tree / "build/python/bin/python";
-  // -B: the source tree keeps its files to itself.
+  // -B: Python must not write its byte code into the source tree.
   std::vector<std::string> words{fs::exists(own) ? own.string() : "python3", "-B", script.string(), self.string()};
   words.insert(words.end(), args.begin(), args.end());
   std::vector<char*> pointers;

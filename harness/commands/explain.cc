@@ -17,14 +17,14 @@ namespace latchlab {
 
 namespace {
 
-// Rates below are not worth a word; shares of time neither.
+// Smaller rates and smaller shares of time are not reported.
 constexpr double kRare = .001, kLittle = .01;
-constexpr double kLongTail = 10;            // medians
+constexpr double kLongTail = 10;            // in medians
 constexpr double kBeyondCaches = 64 << 20;  // bytes
 
-/// One thing that is worth knowing.
+/// One observation about a result.
 struct Observation {
-  double weight = 0;  ///< share of the threads' time, measured or guessed: only for the order
+  double weight = 0;  ///< share of the threads' time, measured or guessed; it only determines the order
   std::string text;
 };
 
@@ -40,7 +40,7 @@ std::optional<Value> value_of(const std::vector<std::pair<std::string, Value>>& 
   return found == pairs.end() ? std::nullopt : std::optional(found->second);
 }
 
-/// A result document: its options as words, the rest as structs.
+/// A result document: its options as words, all else as structs.
 class Result {
  public:
   explicit Result(const Json& document) : document_(document), run_(result_of(document)) {
@@ -58,36 +58,37 @@ class Result {
   double counter(std::string_view name) const { return static_cast<double>(count_of(counters_, name)); }
   const SyncStats::Counts& aborts() const { return aborts_; }
 
-  /// Threads wait for operations, too.
+  /// Returns true for an open loop, in which threads also wait for operations.
   bool open() const { return bool{trial().offer}; }
-  /// Time of a processor for one operation, ns. In an open loop that of a call, and nothing where calls were not timed.
+  /// Returns a processor's time for one operation, ns. In an open loop that is the time of a call, and nothing if no
+  /// call was timed.
   std::optional<double> operation_ns() const {
     const double ns = !open()           ? or_zero(trial().placement.processors) * 1e9 / done_.per_second
                       : trial().latency ? trial().latency->all.mean_ns
                                         : 0;
-    return ns > 0 && std::isfinite(ns) ? std::optional(ns) : std::nullopt;  // a document may lack what it follows from
+    return ns > 0 && std::isfinite(ns) ? std::optional(ns) : std::nullopt;  // a document may lack the numbers for it
   }
-  /// The time of all threads in the measured phase, ns. In an open loop without timed calls it includes the time that
-  /// they waited.
+  /// Returns the time of all threads in the measured phase, ns. In an open loop without timed calls it includes their
+  /// waiting.
   double time_ns() const {
     const auto of_one = operation_ns();
     return of_one ? *of_one * operations() : or_zero(trial().placement.processors) * 1e9 * done_.seconds;
   }
-  /// 0 where there were no operations.
+  /// Returns a count divided by the operations; 0 if there were none.
   double per_operation(double count) const { return done_.operations > 0 ? count / operations() : 0; }
   double per_operation(std::string_view name) const { return per_operation(counter(name)); }
-  /// A counter of ns as a share of the threads' time, 0..1.
+  /// Returns a counter of ns as a share of the threads' time, 0 to 1.
   double share(std::string_view name) const { return counter(name) / time_ns(); }
   bool begins() const { return counter("begins") > 0; }
-  /// Whether transactions were tried, or left out by choice; else all ran on the lock, and the result's reason says
-  /// why.
+  /// Returns true if transactions were tried, or left out by choice. Otherwise all operations took the lock, and the
+  /// result's reason says why.
   bool elides() const { return begins() || or_zero(trial().sync.fallback_rate) < 1 || counter("direct_lock") > 0; }
   bool changes() const { return option("workload") != "lookup"; }
 
  private:
   const Json& document_;
   const RunResult run_;
-  // Empty where there are none.
+  // Empty if the document has none.
   Throughput done_;
   SyncStats::Counts counters_, aborts_;
 };
@@ -106,32 +107,31 @@ std::string head(const Result& r) {
                                         : std::string());
 }
 
-/// Why aborts of a cause happen, and what to try.
+/// Returns why aborts of a cause happen, and what to try.
 std::string advice(const Result& r, std::string_view cause) {
   if (cause == "zero") {
     std::string text;
     if (r.changes() && r.option("alloc") != "arena+touch") {
       text = "pages of new nodes were not touched before: try --alloc=arena+touch";
     } else {
-      text = "pages that were never touched, system calls and interrupts end so";
+      text = "pages that were never touched, system calls and interrupts abort with this status";
     }
     if (holds(r.machine().damon) || holds(r.machine().numa_balancing)) {
       text +=
-          "; the kernel clears Accessed bits here (harness doctor says who), and a transaction that meets one ends so "
-          "too";
+          "; the kernel clears Accessed bits here (harness doctor says which part of it), and a transaction that meets "
+          "such a page aborts too";
     }
     if (const double scouts = r.counter("scouts"); scouts > 0) {
       text += fmt::format("; of {:.0f} runs that touched the pages outside, {} let the next try commit", scouts,
                           percent(r.counter("scout_repaired") / scouts));
     } else {
-      text += "; --sync=adaptive touches the pages outside, where a retry alone never helps";
+      text += "; --sync=adaptive touches the pages outside the transaction, since retrying alone never helps";
     }
     return text;
   }
   if (cause == "conflict") {
-    return "threads change lines that others read: --sync=hybrid changes them in transactions that are a few lines "
-           "long, olc in "
-           "none";
+    return "threads change lines that others read: --sync=hybrid changes them in transactions of a few lines, olc "
+           "without transactions";
   }
   if (cause == "capacity") {
     return r.option("batch") != "1"
@@ -140,18 +140,17 @@ std::string advice(const Result& r, std::string_view cause) {
                  "sooner, olc has no such limit";
   }
   if (cause == "lock_busy") {
-    return "somebody held the lock: each fallback ends the transactions of all others. More restarts make it rarer "
-           "(rtm:20), and "
-           "respec=1 keeps it from spreading";
+    return "another thread held the lock: each fallback aborts the transactions of all others. More restarts make it "
+           "rarer (rtm:20), and respec=1 keeps it from spreading";
   }
-  if (cause == "arena") return "the thread's pool ran dry inside; it was filled outside before the next try";
+  if (cause == "arena") return "the thread's pool ran empty inside; it was refilled outside before the next try";
   if (cause == "retry_only") return "the processor gives no reason and says that a retry may help";
   if (cause == "nested") return "it happened in a transaction inside the transaction";
   if (cause == "debug") return "a breakpoint: is a debugger attached?";
   return "a code that the harness does not use";
 }
 
-/// Commits at the second try or later.
+/// Returns the number of commits at the second try or later.
 double later_commits(const Result& r) {
   double later = 0;
   for (const auto& field : TransactionCounters::later_commit_fields()) {
@@ -165,10 +164,10 @@ void find_aborts(const Result& r, std::vector<Observation>& out) {
   const double retry = r.share("retry_ns"), wait = r.share("wait_ns");
   const double hold = r.share("hold_ns");
   if (retry + hold > kRare) {
-    out.push_back({retry + hold,
-                   fmt::format("{} of the threads' time was behind a first abort: {} trying again, {} with the lock; "
-                               "{} was waiting for the lock.",
-                               percent(retry + hold), percent(retry), percent(hold), percent(wait))});
+    out.push_back(
+        {retry + hold, fmt::format("{} of the threads' time followed a first abort: {} trying again, {} with the lock; "
+                                   "{} was waiting for the lock.",
+                                   percent(retry + hold), percent(retry), percent(hold), percent(wait))});
   }
   for (const auto& [cause, count] : r.aborts()) {
     const double times = static_cast<double>(count), rate = r.per_operation(times);
@@ -186,17 +185,17 @@ void find_fallbacks(const Result& r, std::vector<Observation>& out) {
   const double rate = or_zero(r.trial().sync.fallback_rate);
   if (rate < kRare || !r.elides()) return;
   const double chosen = r.per_operation("direct_lock");
-  std::string text = fmt::format("{} of what could be elided took the lock", percent(rate));
+  std::string text = fmt::format("{} of the operations that could be elided took the lock", percent(rate));
   if (chosen >= kRare) text += fmt::format(", {} by choice, because it was cheaper", percent(chosen));
   if (const auto restarts = value_of(r.trial().sync.options, "restarts"); restarts && restarts->size() == 1) {
     text += fmt::format(": {} restarts are few, try rtm:20", *restarts);
   }
   if (value_of(r.trial().sync.options, "respec") == "0")
-    text += "; respec=0 lets one fallback bring about the next, try respec=1";
+    text += "; respec=0 lets one fallback cause the next, try respec=1";
   out.push_back({std::max(rate - chosen, 0.0), text + "."});
 }
 
-/// A collapse that began in the measured phase: the last quarter of the intervals beside the first.
+/// Finds a collapse that began in the measured phase: compares the last quarter of the intervals with the first.
 void find_collapse(const Result& r, std::vector<Observation>& out) {
   if (!r.trial().sync.series || !r.elides()) return;
   const std::vector<double> rates = value_of(*r.trial().sync.series, "fallbacks").value_or(std::vector<double>());
@@ -208,8 +207,8 @@ void find_collapse(const Result& r, std::vector<Observation>& out) {
   const double first = mean(rates.begin()), last = mean(rates.end() - quarter);
   if (last < kLittle || last < 2 * first) return;
   out.push_back(
-      {last - first, fmt::format("A collapse began: {} of what could be elided fell back in the first quarter of the "
-                                 "phase, {} in the last.",
+      {last - first, fmt::format("A collapse began: {} of the operations that could be elided fell back in the first "
+                                 "quarter of the phase, {} in the last.",
                                  percent(first), percent(last))});
 }
 
@@ -225,17 +224,18 @@ void find_latency(const Result& r, std::vector<Observation>& out) {
   if (call && response && *response >= 2 * *call) {
     out.push_back(
         {.1, fmt::format("Operations waited for those before them: one in a hundred was done {} or more after it was "
-                         "due, while one call in a hundred took {}. More threads or a smaller --rate make it less.",
+                         "due, while one call in a hundred took {}. More threads or a smaller --rate shorten the wait.",
                          short_duration(*response / 1e9), short_duration(*call / 1e9))});
   }
   if (!median || !all) return;
   std::string text = fmt::format("One call in a thousand took {} or more, the median {}", short_duration(*all / 1e9),
                                  short_duration(*median / 1e9));
-  if (fallen) text += fmt::format("; of those that fell back one in a thousand {}", short_duration(*fallen / 1e9));
+  if (fallen)
+    text += fmt::format("; of the calls that fell back, one in a thousand took {}", short_duration(*fallen / 1e9));
   if (*all >= kLongTail * *median || fallen) out.push_back({kLittle, text + "."});
 }
 
-/// The count of an event for an operation, where there is one.
+/// Returns the count of an event per operation, if there is one.
 std::optional<double> counted(const PmuResult& pmu, std::string_view family, std::string_view name) {
   for (const PmuResult::Event& event : pmu.events) {
     if (event.family == family && event.name == name && event.total) return event.total->per_operation;
@@ -243,7 +243,7 @@ std::optional<double> counted(const PmuResult& pmu, std::string_view family, std
   return std::nullopt;
 }
 
-/// What the processor counted, where it could.
+/// Finds what the processor's events say, if they were counted.
 void find_counted(const Result& r, std::vector<Observation>& out) {
   if (!r.trial().pmu) return;
   const PmuResult& pmu = *r.trial().pmu;
@@ -255,7 +255,7 @@ void find_counted(const Result& r, std::vector<Observation>& out) {
     };
     add(counted(pmu, "cache", "cache-misses"), "last cache");
     add(counted(pmu, "tlb", "dTLB-load-misses"), "TLB");
-    text += r.open()    ? ", those among them in which threads waited for operations."
+    text += r.open()    ? ", including those in which threads waited for operations."
             : *rate < 1 ? ": it mostly waited for memory."
                         : ".";
     out.push_back({kLittle, text});
@@ -274,23 +274,24 @@ void find_rest(const Result& r, std::vector<Observation>& out) {
   if (r.done().ended_by == Ending::kFull) {
     out.push_back(
         {1,
-         "The run ended since the index was full: the rate is that of a table on its way to the last free slot. More "
-         "room, or fewer inserts, make it another one."});
+         "The run ended because the index was full: the rate is that of a table that fills up to its last free slot. "
+         "Make the table larger, or insert less."});
   }
   if (const double rate = or_zero(trial.sync.restart_rate); rate >= kLittle) {
     out.push_back(
-        {rate, fmt::format("{:.3g} restarts an operation: writers changed what readers were in. Fewer threads or less "
-                           "skew make it rarer; under rowex readers never restart.",
+        {rate, fmt::format("{:.3g} restarts an operation: writers changed nodes that readers were in. Fewer threads or "
+                           "less skew make it rarer; under rowex readers never restart.",
                            rate)});
   }
   if (holds(trial.placement.oversubscribed)) {
     out.push_back(
         {.5,
-         fmt::format("{} threads shared {} processors: the scheduler is in every number. Try --threads={}.",
+         fmt::format("{} threads shared {} processors: the scheduler affects every number. Try --threads={}.",
                      r.option("threads"), or_zero(trial.placement.processors), or_zero(trial.placement.processors))});
   } else if (const double timed = r.done().timed_share; timed > 0 && timed < .5) {
     out.push_back(
-        {.05, fmt::format("Operations ran for {} of the wall time; the rest went into making them and is in no rate.",
+        {.05, fmt::format("Operations ran for {} of the wall time; the rest went into making requests, which no rate "
+                          "includes.",
                           percent(timed))});
   }
   if (const double faults = r.per_operation(or_zero(trial.memory.minor_faults)); faults >= kLittle) {
@@ -303,8 +304,8 @@ void find_rest(const Result& r, std::vector<Observation>& out) {
       r.machine().thp.value != "never") {
     out.push_back(
         {.2,
-         fmt::format("A dependent cache line cost {:.3g} ns on 4K pages, which caches of translations do not cover: "
-                     "try --hugepages=thp.",
+         fmt::format("A dependent cache line cost {:.3g} ns on 4K pages, since the TLB does not cover the index: try "
+                     "--hugepages=thp.",
                      chase)});
   }
   if (!r.changes() && r.option("batch") == "1" && independent > 0 && chase > 4 * independent && beyond_caches &&
@@ -319,15 +320,16 @@ void find_rest(const Result& r, std::vector<Observation>& out) {
     out.push_back({1 - jain, fmt::format("Threads were unequal: Jain's index is {:.3f} (1 is equal).", jain)});
   }
   if (const double steal = or_zero(health.steal_share); steal >= kLittle) {
-    out.push_back({steal, fmt::format("The host took {} of the processors' time for others.", percent(steal))});
+    out.push_back({steal, fmt::format("The host took {} of the processors' time for other machines.", percent(steal))});
   }
   const double share = health.on_processor.value.value_or(1);
-  if (share < kEnoughOnProcessor && trial.status != Status::kNoisy) {  // else it is told
+  if (share < kEnoughOnProcessor && trial.status != Status::kNoisy) {  // the reason of a noisy run says it already
     out.push_back(
         {1 - share,
-         fmt::format("A thread was on a processor for {} of the time in which it could have run: others had it, "
-                     "and this is a number of the crowd.",
-                     percent(share))});
+         fmt::format(
+             "A thread was on a processor for {} of the time in which it could have run: other programs had it, "
+             "and the numbers include that.",
+             percent(share))});
   }
   const u32 processors = r.machine().processors;
   if (const double load = or_zero(health.load_before); load > processors / 2.0) {
@@ -336,11 +338,11 @@ void find_rest(const Result& r, std::vector<Observation>& out) {
   }
 }
 
-/// Where the difference to the base went.
+/// Returns where the time beyond the base's went.
 std::string distance(const Result& r, const Result& base) {
   const auto own = r.operation_ns(), of_base = base.operation_ns();
   if (!own || !of_base)
-    throw InputError("explain: without --latency nothing says what an operation takes in an open loop");
+    throw InputError("explain: in an open loop the time of an operation is unknown without --latency");
   const double more = *own - *of_base;
   std::string text = fmt::format("{} takes {:.4g} ns: this is {:.3g} times that, {:.4g} ns {}.\n", base.option("sync"),
                                  *of_base, *own / *of_base, std::abs(more), more < 0 ? "less" : "more");
@@ -349,17 +351,17 @@ std::string distance(const Result& r, const Result& base) {
   const u64 aborts = total_of(r.aborts());
   const double zero =
       aborts > 0 ? retry * static_cast<double>(count_of(r.aborts(), "zero")) / static_cast<double>(aborts) : 0;
-  text += fmt::format("  {:8.2f} ns  page repair: trying again, as far as aborts were by status zero\n", zero);
+  text += fmt::format("  {:8.2f} ns  page repair: trying again after aborts with status zero\n", zero);
   text += fmt::format("  {:8.2f} ns  trying again for other reasons, waits included\n", retry - zero);
   text += fmt::format("  {:8.2f} ns  with the lock\n", hold);
   const double rest = more - retry - hold;
   if (const auto& transaction = r.trial().limits.transaction_ns) {
-    // Commits at the first try: the others are part of trying again.
+    // Only commits at the first try count here; the others are part of trying again.
     const double committed = *transaction * std::max(0.0, r.counter("commits") - later_commits(r)) / r.operations();
     text += fmt::format("  {:8.2f} ns  transactions themselves: an empty one took {:.3g} ns in this run\n", committed,
                         *transaction);
     text += fmt::format(
-        "  {:8.2f} ns  the rest, above all lost overlap: they keep the misses of successive operations apart\n",
+        "  {:8.2f} ns  the rest, above all lost overlap: transactions keep the misses of successive operations apart\n",
         rest - committed);
   } else {
     text += fmt::format(
@@ -381,9 +383,10 @@ std::string explained(const Json& document, const Json& base) {
                        reason.empty() ? "no operation was done" : reason);
   }
   std::string text = head(r);
-  if (status == Status::kNoisy) text += fmt::format("Noisy, so that this is a number of the crowd: {}\n", reason);
+  if (status == Status::kNoisy)
+    text += fmt::format("Noisy, so the numbers include other programs' effects: {}\n", reason);
   if (status == Status::kDegraded)
-    text += fmt::format("Degraded, so that this is a number of what ran instead: {}\n", reason);
+    text += fmt::format("Degraded, so the numbers are not of the run that was asked for: {}\n", reason);
   if (status == Status::kInvalid || status == Status::kFailed) {
     return text + fmt::format("{}: {}. Its numbers mean nothing.\n", status == Status::kInvalid ? "Invalid" : "Failed",
                               reason);

@@ -1,7 +1,7 @@
 #pragma once
 
-// `harness explain`: what a result says, in plain words: what an operation cost, where that time went as far as it was
-// measured, and what to try. It only reads the document, so it can be asked of results of other machines.
+// `harness explain`: explains a result in plain words: what an operation cost, where that time went as far as it was
+// measured, and what to try. It only reads the document, so results of other machines can be explained too.
 
 #include <string>
 
@@ -9,11 +9,11 @@
 
 namespace latchlab {
 
-/// Dearest first. `base`: a result of the same run under another policy, or null. Throws InputError where the two
-/// differ in more than that.
+/// Returns the explanation, the most expensive observation first. `base` is a result of the same run under another
+/// policy, or null. Throws InputError if the two differ in more than the policy.
 [[nodiscard]] std::string explained(const Json& result, const Json& base);
 
-/// All results of a file, beside the one of the other file unless its path is empty.
+/// Explains all results of a file, compared with the one in the file `base_path` unless that is empty.
 [[nodiscard]] std::string explain(const std::string& path, const std::string& base_path);
 
 }  // namespace latchlab

@@ -77,7 +77,7 @@ TEST_CASE("aborts are told by cause with what to try") {
   const std::string text = said(r);
   CHECK_THAT(
       text,
-      Contains("11.0 % of the threads' time was behind a first abort: 9.0 % trying again, 2.0 % with the lock; 1.0 % "
+      Contains("11.0 % of the threads' time followed a first abort: 9.0 % trying again, 2.0 % with the lock; 1.0 % "
                "was waiting"));
   CHECK_THAT(text, Contains("2.1 % aborts an operation by zero: pages of new nodes were not touched before: "
                             "try --alloc=arena+touch"));
@@ -97,7 +97,7 @@ TEST_CASE("aborts are told by cause with what to try") {
 TEST_CASE("each cause has its own advice") {
   for (const auto& [cause, advice] :
        {std::pair{"conflict", "--sync=hybrid"}, std::pair{"capacity", "caches can watch"},
-        std::pair{"lock_busy", "respec=1"}, std::pair{"arena", "pool ran dry"}, std::pair{"debug", "debugger"},
+        std::pair{"lock_busy", "respec=1"}, std::pair{"arena", "pool ran empty"}, std::pair{"debug", "debugger"},
         std::pair{"nested", "inside the transaction"}, std::pair{"retry_only", "no reason"},
         std::pair{"explicit_other", "does not use"}}) {
     Json r = plain();
@@ -129,12 +129,16 @@ TEST_CASE("locks taken are told, and those by choice apart") {
   r["sync"]["fallback_rate"] = 0.3;
   r["sync"]["options"]["restarts"] = "0";
   r["sync"]["options"]["respec"] = "0";
-  CHECK_THAT(said(r),
-             Contains("30.0 % of what could be elided took the lock: 0 restarts are few, try rtm:20; respec=0"));
+  CHECK_THAT(
+      said(r),
+      Contains(
+          "30.0 % of the operations that could be elided took the lock: 0 restarts are few, try rtm:20; respec=0"));
   r["sync"]["options"] = Json::object();
   r["sync"]["counters"]["direct_lock"] = 250'000;
-  CHECK_THAT(said(r),
-             Contains("30.0 % of what could be elided took the lock, 25.0 % by choice, because it was cheaper."));
+  CHECK_THAT(
+      said(r),
+      Contains(
+          "30.0 % of the operations that could be elided took the lock, 25.0 % by choice, because it was cheaper."));
 }
 
 TEST_CASE("machine and run are told where they are in the numbers") {
@@ -165,8 +169,10 @@ TEST_CASE("machine and run are told where they are in the numbers") {
 TEST_CASE("a collapse that begins in the phase is told, and one that is over is not") {
   Json r = plain();
   r["sync"]["series"] = {{"fallbacks", {0.0, 0.0, .001, .1, .4, .5, .5, .5}}};
-  CHECK_THAT(said(r), Contains("A collapse began: 0.0 % of what could be elided fell back in the first quarter of the "
-                               "phase, 50.0 % in the last"));
+  CHECK_THAT(
+      said(r),
+      Contains("A collapse began: 0.0 % of the operations that could be elided fell back in the first quarter of the "
+               "phase, 50.0 % in the last"));
   for (const auto& steady : {std::vector<double>{.5, .5, .5, .5}, {.5, .4, .1, 0}, {0, 0, 0, .001}, {0, .5, .5}}) {
     r["sync"]["series"]["fallbacks"] = steady;
     CHECK_THAT(said(r), !Contains("collapse"));
@@ -207,7 +213,7 @@ TEST_CASE("a long tail is told, and what falling back has to do with it") {
   CHECK_THAT(said(r), Contains("One call in a thousand took 4000 ns or more, the median 400 ns."));
   r["latency"]["fell_back"] = {
       {"percentiles", {{{"percent", 50.0}, {"ns", 2000}}, {{"percent", 99.9}, {"ns", 30'000}}}}};
-  CHECK_THAT(said(r), Contains("the median 400 ns; of those that fell back one in a thousand 30.0 us."));
+  CHECK_THAT(said(r), Contains("the median 400 ns; of the calls that fell back, one in a thousand took 30.0 us."));
 }
 
 TEST_CASE("of an open loop it is told what a call cost and how long operations waited for others") {
@@ -220,7 +226,7 @@ TEST_CASE("of an open loop it is told what a call cost and how long operations w
   // Threads spin while they wait: neither the time nor the counters are the index's alone.
   r["pmu"] = {{"events", Json::array()}, {"derived", {{"instructions_per_cycle", .5}}}};
   CHECK_THAT(said(r),
-             Contains(".5 a cycle, those among them in which threads waited for operations.\n") && !Contains("memory"));
+             Contains(".5 a cycle, including those in which threads waited for operations.\n") && !Contains("memory"));
   r["latency"]["response"]["percentiles"][0]["ns"] = 50'000;
   CHECK_THAT(
       said(r),
@@ -235,11 +241,11 @@ TEST_CASE("of an open loop without latencies nobody knows what an operation take
   r["limits"]["chase_ratio"] = nullptr;
   CHECK_THAT(said(r), Catch::StartsWith("art under rtm:20, 2 threads, lookup, of which 1.00 M a second came.\n"));
   r["sync"]["counters"]["hold_ns"] = 200'000'000;  // of two processors for a second
-  CHECK_THAT(said(r), Contains("10.0 % of the threads' time was behind a first abort"));
+  CHECK_THAT(said(r), Contains("10.0 % of the threads' time followed a first abort"));
   Json base = r;
   base["config"]["sync"] = "none";
   CHECK_THROWS_WITH(explained(r, base),
-                    "explain: without --latency nothing says what an operation takes in an open loop");
+                    "explain: in an open loop the time of an operation is unknown without --latency");
   base["config"]["slo"] = "p99:50us";
   CHECK_THROWS_WITH(explained(r, base), "explain: the results differ in slo:  and p99:50us; only sync may");
 }
@@ -290,7 +296,7 @@ TEST_CASE("results that are not what was asked for are said to be so") {
   r["sync"]["fallback_rate"] = 1.0;
   r["sync"]["counters"]["begins"] = 0;
   r["sync"]["aborts"] = nullptr;
-  CHECK_THAT(said(r), Contains("a number of what ran instead: no transactions"));
+  CHECK_THAT(said(r), Contains("not of the run that was asked for: no transactions"));
   CHECK_THAT(said(r), !Contains("took the lock"));
   r["sync"]["counters"]["direct_lock"] = 1'000'000;
   CHECK_THAT(said(r), Contains("took the lock, 100.0 % by choice"));
@@ -306,7 +312,7 @@ TEST_CASE("that a result is noisy is said first, and once") {
   r["status"] = "noisy";
   r["reason"] = "others had it";
   r["health"]["on_processor"] = .47;
-  CHECK_THAT(said(r), Contains("Noisy, so that this is a number of the crowd: others had it\n"));
+  CHECK_THAT(said(r), Contains("Noisy, so the numbers include other programs' effects: others had it\n"));
   CHECK_THAT(said(r), !Contains("on a processor"));
 }
 
@@ -318,9 +324,9 @@ TEST_CASE("a result that is degraded for its index is explained as any other") {
   r["sync"]["fallback_rate"] = 0.1;
   r["sync"]["series"] = {{"fallbacks", {0.0, 0.0, 0.2, 0.2}}};
   const std::string text = said(r);
-  CHECK_THAT(text, Contains("what ran instead: no such instructions"));
+  CHECK_THAT(text, Contains("not of the run that was asked for: no such instructions"));
   CHECK_THAT(text, Contains("by conflict"));
-  CHECK_THAT(text, Contains("10.0 % of what could be elided took the lock"));
+  CHECK_THAT(text, Contains("10.0 % of the operations that could be elided took the lock"));
   CHECK_THAT(text, Contains("A collapse began"));
 }
 

@@ -18,21 +18,21 @@ namespace latchlab {
 namespace {
 
 constexpr u32 kSignificantDigits = 2;
-constexpr u32 kSubBuckets = 256;  // what HdrHistogram makes of two digits: half of them for every power of two
+constexpr u32 kSubBuckets = 256;  // HdrHistogram's number for two digits; half of them for every power of two
 constexpr u32 kSubBits = 8;
 
-/// Where HdrHistogram counts a value.
+/// Returns the position at which HdrHistogram counts a value.
 u64 position_of(u64 value) {
   const u64 bucket = static_cast<u64>(std::bit_width(value | (kSubBuckets - 1))) - kSubBits;
   return (bucket + 1) * (kSubBuckets / 2) + (value >> bucket) - kSubBuckets / 2;
 }
 
-/// Big-endian, `bytes` of it.
+/// Appends the lowest `bytes` bytes of a number, big-endian.
 void put_number(std::string& out, u64 number, u32 bytes) {
   while (bytes-- > 0) out += static_cast<char>(number >> 8 * bytes);
 }
 
-/// Seven bits a byte, the lowest first; a negative number's sign is its lowest bit.
+/// Appends a count in ZigZag LEB128: the sign becomes the lowest bit, and each byte has seven bits, the lowest first.
 void put_count(std::string& out, i64 count) {
   u64 rest = static_cast<u64>(count) << 1 ^ static_cast<u64>(count >> 63);
   u32 bytes = 1;
@@ -40,7 +40,7 @@ void put_count(std::string& out, i64 count) {
   out += static_cast<char>(rest);
 }
 
-/// Counts in the order of positions, and for more than one zero minus how many there are.
+/// Returns the counts in the order of positions. A run of zeros is one negative number: minus its length.
 std::string payload_of(const Buckets& buckets) {
   std::string out;
   u64 next = 0;
@@ -53,7 +53,7 @@ std::string payload_of(const Buckets& buckets) {
   return out;
 }
 
-/// A zlib stream (RFC 1950) of stored blocks: a few kilobytes need no compressor.
+/// Returns a zlib stream (RFC 1950) of stored blocks, since a few kilobytes need no compression.
 std::string deflated(std::string_view data) {
   constexpr std::size_t kMostInBlock = 65'535;
   std::string out = "\x78\x01";
@@ -100,14 +100,14 @@ u64 total_of(const Buckets& buckets) {
 
 using NamedBuckets = std::vector<std::pair<std::string, Buckets>>;
 
-/// Throws Json::exception where the document has another form.
+/// Returns the histograms of a result with their names. Throws Json::exception if the document has another form.
 NamedBuckets histograms_of(const Json& latency) {
   NamedBuckets out;
   const auto add = [&](const std::string& name, const Json& summary) {
     if (summary.is_null()) return;
     Buckets buckets = summary.at("histogram").get<Buckets>();
     if (buckets.empty()) return;
-    buckets.back().first = summary.at("max_ns").get<u64>();  // the largest is known better than its bucket says
+    buckets.back().first = summary.at("max_ns").get<u64>();  // the exact maximum, not the end of its bucket
     out.emplace_back(name, std::move(buckets));
   };
   add("all", latency.at("all"));
@@ -120,7 +120,7 @@ NamedBuckets histograms_of(const Json& latency) {
   return out;
 }
 
-/// A result with latencies: its histograms, and how long its measured phase was.
+/// Returns the histograms of a result, and the length of its measured phase in seconds.
 std::pair<NamedBuckets, double> read_result(const std::string& path, const Json& result) {
   if (!result.contains("latency") || result["latency"].is_null()) {
     const std::string why = text_at(result, "/latency_reason");
@@ -145,9 +145,9 @@ std::string hdr_encoded(const Buckets& buckets) {
   put_number(plain, payload.size(), 4);
   put_number(plain, 0, 4);  // the index of the first value is 0
   put_number(plain, kSignificantDigits, 4);
-  put_number(plain, 1, 8);  // the smallest value that is told from 0
+  put_number(plain, 1, 8);  // the smallest value that differs from 0
   put_number(plain, buckets.empty() ? 2 : std::max<u64>(buckets.back().first, 2), 8);
-  put_number(plain, std::bit_cast<u64>(1.0), 8);  // a value is as many ns
+  put_number(plain, std::bit_cast<u64>(1.0), 8);  // the unit of values: 1 ns
   plain += payload;
   const std::string packed = deflated(plain);
   std::string out;

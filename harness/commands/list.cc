@@ -29,12 +29,12 @@ std::string lines(const std::vector<OptionInfo>& options) {
   return text;
 }
 
-/// Name and version of the library that a peer is from.
+/// Returns the name and version of the library that a peer is from.
 std::string with_version(const std::string& library) {
   for (const auto& [name, version] : build_info().libraries) {
     if (name == library) return fmt::format("{} {}", name, version);
   }
-  return library;  // somebody's own peer: this build does not know it
+  return library;  // a user's own peer, whose library this build does not know
 }
 
 std::string indexes(const Registry& registry, Scope scope) {
@@ -89,55 +89,56 @@ std::string policies(const Registry& registry, Scope scope) {
 
 std::string workloads(const Registry&, Scope) {
   std::string text =
-      line("lookup", "reads only") + line("insert", "every record once, into an empty index; ends with the records") +
+      line("lookup", "reads only") + line("insert", "inserts every record once into an empty index, and then ends") +
       line("mix:read=90,insert=10",
-           "percent of read, insert, update, upsert, erase, scan, rmw (read-modify-write), multi_get; sum 100") +
+           "percentages of read, insert, update, upsert, erase, scan, rmw (read-modify-write), multi_get; sum 100") +
       line("  multi_get_keys=16", "keys that a multi-get looks up in one call, at most 64") +
       line("  scan_length=100", "pairs that a scan asks for; 1-100: uniform from 1 to 100") +
       line("ycsb-a ... ycsb-f", "YCSB's: read=50,update=50; read=95,update=5; reads; read=95,insert=5 by age;") +
-      line("", "scan=95,insert=5; read=50,rmw=50; each under its distribution where --dist says no other") +
+      line("", "scan=95,insert=5; read=50,rmw=50; each with its own distribution unless --dist is given") +
       line("wiscer:FILE",
-           "a workload file of Wiscer, which says the index, the keys, their popularity and the operations;");
+           "a workload file of Wiscer, which defines the index, the keys, their popularity and the operations;");
   std::string names;
   for (const Shipped& shipped : shipped_wiscer_files())
     names += fmt::format("{}{}", names.empty() ? "" : ", ", shipped.name);
-  return text + line("", fmt::format("its own are here by name: {}", names)) +
-         line("trace:FILE", "every operation of a trace (harness trace convert); those on a key keep their order;") +
-         line("", "keys that it reads, updates or erases before it writes them are there when it begins") +
+  return text + line("", fmt::format("Wiscer's own files have names: {}", names)) +
+         line("trace:FILE",
+              "every operation of a trace (harness trace convert); operations on the same key keep their order;") +
+         line("", "keys that it reads, updates or erases before it writes them are loaded before") +
          line("phases:FILE",
-              "several mixes in turn, a line NAME OPERATIONS WORKLOAD [DISTRIBUTION [CHURN]] each; a row of the") +
-         line("", "result for each, unless --rows has others");
+              "several mixes one after the other, a line NAME OPERATIONS WORKLOAD [DISTRIBUTION [CHURN]] for each;") +
+         line("", "the result has a row for each, unless --rows asks for others");
 }
 
 std::string keys(const Registry&, Scope) {
-  return line("u64", "integers scattered over 64 bits") + line("u32", "over 32 bits; up to 2^31 records") +
-         line("u16", "over 16 bits; up to 2^15 records") +
-         line("dense", "0, 1, 2, ...; loaded in a random order, with in_order=1 in this one") +
-         line("stride:N", "0, N, 2 N, ... modulo 2^64: what breaks weak hashing") +
-         line("affine", "n P + Q modulo 2^64, P odd: Wiscer's; in_order=1 as of dense") +
-         line("clustered:N", "runs of N neighbours (64), each somewhere else in 64 bits") +
+  return line("u64", "integers scattered over 64 bits") +
+         line("u32", "integers scattered over 32 bits; up to 2^31 records") +
+         line("u16", "integers scattered over 16 bits; up to 2^15 records") +
+         line("dense", "0, 1, 2, ...; loaded in a random order, or in this order with in_order=1") +
+         line("stride:N", "0, N, 2 N, ... modulo 2^64: these break weak hash functions") +
+         line("affine", "n P + Q modulo 2^64, P odd, as in Wiscer; in_order=1 as with dense") +
+         line("clustered:N", "runs of N neighbours (64), each at a random place in 64 bits") +
          line("file:PATH", "byte strings, one a line of at most 64 KiB; --records takes a random sample of the lines") +
-         line("email:N, url:N", "N byte strings (1M) that look like those") +
-         line("sosd:PATH", "a file of SOSD: a count, then so many u64 keys") +
-         line("trace:PATH", "the keys of a trace (harness trace convert), those first that it begins with");
+         line("email:N, url:N", "N byte strings (1M) that look like email addresses or URLs") +
+         line("sosd:PATH", "a file of SOSD: a count, then that many u64 keys") +
+         line("trace:PATH", "the keys of a trace (harness trace convert); those loaded before it come first");
 }
 
 std::string distributions(const Registry&, Scope) {
-  return line("uniform", "every record alike") +
+  return line("uniform", "all records are equally popular") +
          line("zipf:Q", "weight rank^-Q, any Q >= 0, ranks scattered over the records") +
-         line("hotspot:F,hits=S", "the share F of the records (0.2) has the share S of the operations (0.8)") +
+         line("hotspot:F,hits=S", "the share F of the records (0.2) gets the share S of the operations (0.8)") +
          line("self-similar:H",
-              "the share H of the records has 1-H of the operations, and within it again, and so on") +
+              "the share H of the records gets 1-H of the operations, again within that share, and so on") +
          line("exponential:A", "weights fall by e^-A from the first rank to the last; YCSB's default is 3.495") +
-         line("latest:Q", "zipf:Q (0.99) by age: what was inserted last is the most popular") +
-         line("histogram:FILE", "a line for each stretch of ranks: their share of the records, and of the operations");
+         line("latest:Q", "zipf:Q (0.99) by age: the record inserted last is the most popular") +
+         line("histogram:FILE", "a line for each range of ranks: its share of the records, and of the operations");
 }
 
 std::string arrivals(const Registry&, Scope) {
-  return line("1M, fixed:1M", "one after the other at the same distance") +
-         line("poisson:1M", "as clients come that do not know of each other") +
-         line("sine:1M", "the same at a rate that goes up and down around its mean") +
-         line("  amplitude=0.5", "share of the mean") + line("  period=10s", "of the sine") +
+  return line("1M, fixed:1M", "at equal intervals") + line("poisson:1M", "at random, as from independent clients") +
+         line("sine:1M", "at random, at a rate that rises and falls around its mean") +
+         line("  amplitude=0.5", "of the sine, as a share of the mean") + line("  period=10s", "of the sine") +
          line("trace, trace:2",
               "as the operations of --workload=trace:FILE came when it was recorded, or twice as fast");
 }
@@ -149,33 +150,35 @@ std::string traces(const Registry&, Scope) {
 }
 
 std::string allocators(const Registry&, Scope) {
-  return line("malloc", "a call of malloc a node, of whichever library the process was started with") +
-         line("tcmalloc", "a call of tcmalloc a node: the process begins again with the library preloaded") +
-         line("jemalloc", "the same of jemalloc") + line("mimalloc", "the same of mimalloc") +
+  return line("malloc", "calls malloc for each node, from the library that the process was started with") +
+         line("tcmalloc", "calls tcmalloc for each node: the process starts again with the library preloaded") +
+         line("jemalloc", "the same with jemalloc") + line("mimalloc", "the same with mimalloc") +
          line("tbb",
-              "the same of oneTBB's scalable allocator; with several of these five in a list each run is a process of "
-              "its own") +
-         line("arena", "a pool a thread; pages are faulted in on first use") +
-         line("arena+touch", "a pool a thread; pages are touched before they are handed out");
+              "the same with oneTBB's scalable allocator; if a list has several of these five, each run is a process "
+              "of its own") +
+         line("arena", "a pool for each thread; pages are faulted in on first use") +
+         line("arena+touch", "a pool for each thread; pages are touched before nodes are put there");
 }
 
 std::string memory(const Registry&, Scope) {
   return line("first-touch",
-              "the system's rule: the node of the thread that touches a page first, or another where that is full") +
+              "the system's rule: the node of the thread that touches a page first, or another if that is full") +
          line("local", "the node of the thread that asks for the memory, and no other") +
          line("interleave", "all nodes in turn, page by page") +
-         line("interleave:pin", "those of the processors that --pin names") +
+         line("interleave:pin", "the nodes of the processors that --pin names, in turn") +
          line("bind:0-1", "these nodes, the nearest first, and no other") +
-         "  With arenas the index's memory alone; with malloc, or an index that has its own memory, all that the "
-         "threads touch first.\n";
+         "  With arenas this places only the index's memory. With malloc, or an index with its own memory, it places "
+         "all "
+         "pages that the threads touch first.\n";
 }
 
 std::string hugepages(const Registry&, Scope) {
   return line("none", "4K pages only") +
-         line("thp", "transparent huge pages where the kernel has them; not with malloc, of whichever library");
+         line("thp", "transparent huge pages if the kernel has them; not with the malloc of any library");
 }
 
-/// What each event is here, and why it is not counted where it is not; once of a family, where it is the same of all.
+/// Lists what each event is on this processor, and why it is not counted if it is not. A reason that all events of a
+/// family share is listed once.
 std::string pmu_families_and_events(const Registry&, Scope scope) {
   std::string text;
   for (const PmuFamily& family : pmu_families()) {
@@ -207,10 +210,10 @@ std::string pmu_families_and_events(const Registry&, Scope scope) {
 }
 
 std::string reclaimers(const Registry&, Scope) {
-  return line("epoch", "an operation stores its epoch; who frees makes the other processors fence") +
+  return line("epoch", "an operation stores its epoch; the thread that frees makes the other processors fence") +
          line("epoch-fence", "an operation stores its epoch and fences") +
-         line("qsbr", "a thread says every 64 operations that it is between two") +
-         line("leak", "nothing is free before the index ends");
+         line("qsbr", "a thread announces a quiescent state every 64 operations") +
+         line("leak", "nothing is freed before the index ends");
 }
 
 std::string placements(const Registry&, Scope) {
@@ -222,8 +225,8 @@ std::string placements(const Registry&, Scope) {
 }
 
 std::string hardware_threads(const Registry&, Scope) {
-  return line("avoid", "the second ones of cores are used when every core has a thread") +
-         line("pack", "both of a core before the next core");
+  return line("avoid", "uses second hardware threads only when every core has a thread") +
+         line("pack", "uses both hardware threads of a core before the next core");
 }
 
 struct Topic {

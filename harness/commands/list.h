@@ -1,6 +1,6 @@
 #pragma once
 
-// `harness list`: every word that the command line knows, from the same sources that the checks use.
+// `harness list`: lists every word that the command line knows, from the same sources that the checks use.
 
 #include <string>
 #include <vector>
@@ -10,13 +10,13 @@
 
 namespace latchlab {
 
-/// How much texts tell: everything that is so here, or only what neither the machine nor a library's version decides.
+/// How much a text tells: everything that holds here, or only what neither the machine nor a library's version decides.
 enum class Scope : u8 { kHere, kEverywhere };
 
-/// The text of one topic, or of all when `topic` is empty. Throws InputError that names the topics.
+/// Returns the text of one topic, or of all if `topic` is empty. Throws InputError that names the topics.
 [[nodiscard]] std::string list_text(const Registry& registry, const std::string& topic, Scope scope = Scope::kHere);
 
-/// The topics, in their order.
+/// Returns the topics, in their order.
 [[nodiscard]] std::vector<std::string> list_topics();
 
 }  // namespace latchlab

@@ -10,7 +10,7 @@ namespace latchlab {
 
 namespace {
 
-/// Threads, and the processors that they run on, in the order of threads.
+/// Threads of one place, and the processors that they run on, in the order of threads.
 struct Sitting {
   std::vector<u32> threads;
   std::vector<u32> cpus;

@@ -1,7 +1,7 @@
 #pragma once
 
-// `--topology=MACHINE`: where the threads and the index's memory of each run would be on another machine, by the same
-// rules as a run there. Nothing runs.
+// `--topology=MACHINE`: plans where the threads and the index's memory of each run would be on another machine, by the
+// rules of a run there. Nothing runs.
 
 #include <string>
 #include <vector>
@@ -11,7 +11,7 @@
 
 namespace latchlab {
 
-/// A block of lines for each run: a line for each cluster that has threads, and one for the memory.
+/// Returns a block of lines for each run: a line for each cluster that has threads, and one for the memory.
 [[nodiscard]] std::string plan_text(const std::vector<Plan>& runs, const Topology& topology);
 
 }  // namespace latchlab

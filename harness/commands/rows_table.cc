@@ -17,7 +17,7 @@ namespace latchlab {
 
 namespace {
 
-/// A column of Wiscer's that the processor counts.
+/// A column of Wiscer's table that the processor counts.
 struct WiscerColumn {
   std::string_view title, family, event;
 };
@@ -41,10 +41,10 @@ std::string why_a_dash(const Json& result, const WiscerColumn& column) {
   return why.empty() ? "not asked for; --pmu=core,cache,l2 counts all columns" : why;
 }
 
-/// Why there are dashes in which columns, a line for each reason.
+/// The reasons for dashes, and the columns that each reason applies to.
 class Dashes {
  public:
-  /// Adds a dash. `why`: empty where nobody says.
+  /// Returns a dash and notes its reason. An empty `why` is an unknown reason.
   std::string operator()(std::string_view title, std::string why) {
     if (why.empty()) why = "the result does not say why";
     auto known = std::ranges::find(reasons_, why, &Reason::why);
@@ -53,7 +53,7 @@ class Dashes {
     return "-";
   }
 
-  /// Empty without dashes.
+  /// Returns a line for each reason; empty if there are no dashes.
   [[nodiscard]] std::string footer() const {
     std::string text = reasons_.empty() ? "" : "\n";
     for (const Reason& reason : reasons_) text += fmt::format("{}: {}\n", fmt::join(reason.titles, ", "), reason.why);
@@ -68,7 +68,7 @@ class Dashes {
   std::vector<Reason> reasons_;
 };
 
-/// What a row counted under the first of these names that it has.
+/// Returns a row's count under the first of these names that it has.
 std::optional<double> counted_as(const Json& row, const std::vector<std::string>& names) {
   for (const std::string& name : names) {
     if (const auto count = number_at(row, "/events/" + name)) return count;
@@ -96,7 +96,7 @@ std::string rows_text(const std::string& path) {
       const auto operations = number_at(row, "/operations"), seconds = number_at(row, "/seconds");
       if (!operations || !seconds || !(*seconds > 0)) {
         throw InputError(
-            fmt::format("rows: '{}' has a row without operations and seconds: no result of harness", path));
+            fmt::format("rows: '{}' has a row without operations and seconds: it is no result of harness", path));
       }
       text += fmt::format("{:.0f}", *operations / *seconds);
       for (const WiscerColumn& column : kCounted) {

@@ -21,11 +21,11 @@ namespace latchlab {
 
 namespace {
 
-constexpr u32 kLines = 16384;      // between two looks at the clock
-constexpr u32 kIncrements = 1024;  // likewise
+constexpr u32 kLines = 16384;      // lines between two readings of the clock
+constexpr u32 kIncrements = 1024;  // increments between two readings of the clock
 constexpr std::array<u32, 12> kBatches{1, 2, 3, 4, 6, 8, 10, 12, 16, 20, 24, 32};
 
-/// What each thread measured, in the mean.
+/// Returns the mean of what the threads measured.
 double mean_of(const LimitsPlan& plan, const std::function<double(u32 thread, Barrier& barrier)>& measure) {
   std::vector<double> of_threads(plan.cpus.size());
   on_seats(plan, [&](u32 t, Barrier& barrier) { of_threads[t] = measure(t, barrier); });
@@ -34,9 +34,9 @@ double mean_of(const LimitsPlan& plan, const std::function<double(u32 thread, Ba
   return sum / static_cast<double>(of_threads.size());
 }
 
-/// `kInFlight` chases of a thread side by side. The first is that of limits.h, step for step: on the cycle through all
-/// lines. Each of the others has a way of its own, as far beside the cycle as its offset says: on one and the same
-/// whoever comes behind would find in the cache what others have left there.
+/// `kInFlight` pointer chases of a thread side by side. The first is the chase of limits.h, step for step, on the cycle
+/// through all lines. Each other chase has a path of its own, shifted from the cycle by its offset. If all were on one
+/// path, a chase would find lines in the cache that the chases ahead of it have loaded.
 template <u32 kInFlight>
 class Chases {
  public:
@@ -48,7 +48,7 @@ class Chases {
     }
   }
 
-  /// Goes on for `time_ns`; ns a line.
+  /// Continues the chases for `time_ns`, and returns the time of a line in ns.
   double go_on(u64 time_ns) {
     const std::array<u64, kInFlight> offset = offset_;
     return best_batch_ns(wall_clock(), time_ns,
@@ -58,7 +58,7 @@ class Chases {
                              here[0] = lines_[here[0]].next;
                              for (u32 i = 1; i < kInFlight; ++i) {
                                const u64 next = lines_[here[i]].next + offset[i];
-                               // Without a branch, which nobody could guess.
+                               // Without a branch, since no predictor could guess it.
                                here[i] = next - (n_ & (0 - u64{next >= n_}));
                              }
                            }
@@ -75,7 +75,7 @@ class Chases {
   std::array<u64, kInFlight> offset_;
 };
 
-/// In turns, as the chase of limits.h, and each thread's best of them.
+/// Measures all batches in turns, like the chase of limits.h, and takes each thread's best turn.
 template <std::size_t... kIndices>
 std::vector<Survey::BatchCost> measure_batches(const LimitsPlan& plan, const LineBuffer& buffer,
                                                std::index_sequence<kIndices...>) {
@@ -96,9 +96,9 @@ std::vector<Survey::BatchCost> measure_batches(const LimitsPlan& plan, const Lin
   return batches;
 }
 
-/// Each thread its share of the buffer, again and again, all at the same time; 10^9 bytes a second of all. There is no
-/// best batch of these: one thread's may come while others are kept from their processors. `run` takes the lines from
-/// first to end.
+/// Streams over the buffer and returns the 10^9 bytes a second of all threads together. Each thread runs over its share
+/// again and again, all at the same time. There is no best turn here: one thread's may come while others are
+/// descheduled. `run` reads or writes the lines from first to end.
 double stream(const LimitsPlan& plan, const LineBuffer& buffer,
               const std::function<void(Line* first, Line* end)>& run) {
   const u64 share = buffer.size() / plan.cpus.size();
@@ -129,17 +129,16 @@ void read_lines(Line* first, Line* end) {
   keep(sum);
 }
 
-/// What they hold is gone: the cycle too.
+/// Overwrites lines, and with them the cycle of the chases.
 void write_lines(Line* first, Line* end) {
   for (Line* line = first; line != end; ++line) {
     line->next = 0;
     for (u64& word : line->rest) word = 0;
-    keep(reinterpret_cast<u64>(line));  // a line at a time, not a call that writes past the caches
+    keep(reinterpret_cast<u64>(line));  // a line at a time, lest the compiler call a memset that bypasses the caches
   }
 }
 
-// Ways to add one to a number that others add to. The orders of the atomic ones are relaxed: the number publishes
-// nothing.
+// Ways to add one to a shared number. The atomic ones are relaxed, since the number publishes nothing.
 struct FetchAdd {
   alignas(kFalseSharingBytes) std::atomic<u64> number{0};
   void add() { number.fetch_add(1, kRelaxed); }
@@ -174,7 +173,8 @@ double alone_ns(const LimitsPlan& plan) {
   });
 }
 
-/// There is no best batch of these: one without the others is not what is asked for.
+/// Returns the time from one increment to the next if all threads share one number. There is no best turn here, since a
+/// turn without contention is not what is measured.
 template <class Way>
 double contended_ns(const LimitsPlan& plan) {
   Way shared;
@@ -199,7 +199,7 @@ Survey::LockCost measure_lock(const LimitsPlan& plan, const char* name) {
   return {.name = name,
           .alone_ns = alone_ns<Way>(plan),
           .contended_ns = plan.cpus.size() > 1 ? OrReason<double>(contended_ns<Way>(plan))
-                                               : OrReason<double>::missing("one thread has nobody to contend with")};
+                                               : OrReason<double>::missing("one thread alone has no contention")};
 }
 
 void leave_out(Survey& survey, const std::string& why) {

@@ -1,17 +1,18 @@
-// `harness limits`: what this machine can do at best, with no index: what limits.h measures beside every run, and more
-// of the kind, which no run waits for.
+// `harness limits`: measures what this machine can do at best without an index: the limits that limits.h measures
+// beside every run, and more, for which no run waits.
 //
-//   batches      chases side by side, as the lookups of a batch go: with so many in flight a line costs so much. From
-//                some number on more of them do not help: as many misses as a processor keeps in flight. The first
-//                number is of one alone, measured as the chase of limits.h is; where the two are far apart, a note says
-//                so
-//   read, write  bytes one after the other, all threads together
+//   batches      pointer chases side by side, like the lookups of a batch: the time of a line for each number of
+//   chases.
+//                More chases stop helping at the number of misses that a processor keeps in flight. The first number is
+//                of one chase alone, measured like the chase of limits.h; if the two differ much, a note says so
+//   read, write  sequential bytes, all threads together
 //   operation    one random line an operation, by the loop of a run: no index that touches a line can be faster here
-//   locks        an increment under a lock, or by an atomic instruction, by each thread alone and by all on the same
-//                one
+//   locks        an increment under a lock, or by an atomic instruction: each thread on its own counter, and all
+//   threads
+//                on one
 //
-// All of it on one buffer, pinned, on the page size that was asked for, and on the nodes of the threads or those of
-// --mem.
+// Threads are pinned. All measurements use one buffer, with the page size that was asked for, on the nodes of the
+// threads or those of --mem.
 #pragma once
 
 #include <array>
@@ -46,70 +47,74 @@ struct Survey {
     OrReason<double> contended_ns;
   };
   std::vector<LockCost> locks;
-  std::vector<std::string> notes;  ///< on how far it may be believed, from its measurements
+  std::vector<std::string> notes;  ///< notes of the measurements on how far they may be believed
 
-  /// The one at which a line costs least. `batches` must be there.
+  /// Returns the batch at which a line costs least. `batches` must not be missing.
   [[nodiscard]] const BatchCost& best_batch() const;
-  /// `notes`, and that the number which it has twice, of one chase, is not the same.
+  /// Returns `notes`, and a note if the two measurements of a single chase differ.
   [[nodiscard]] std::vector<std::string> all_notes() const;
 };
 void describe(Like<Survey::BatchCost> auto& b, auto& field) {
-  field("lines", b.lines, "in flight, of each thread", kOneOrMore);
-  field("ns", b.ns, "a line", kAboveZero);
+  field("lines", b.lines, "lines in flight, for each thread", kOneOrMore);
+  field("ns", b.ns, "time of one line", kAboveZero);
 }
 void describe(Like<Survey::LockCost> auto& l, auto& field) {
   field.one_of("name", l.name, std::array{"fetch_add", "compare_and_swap", "spin", "mutex"});
-  field("alone_ns", l.alone_ns, "each thread its own", kAboveZero);
-  field("contended_ns", l.contended_ns, "all the same one: from one increment to the next, whoever's it is",
+  field("alone_ns", l.alone_ns, "time of an increment if each thread has a lock and number of its own", kAboveZero);
+  field("contended_ns", l.contended_ns, "time from one increment to the next, by any thread, if all share one number",
         kAboveZero);
 }
 void describe(Like<Survey> auto& s, auto& field) {
   field.about(
-      "What was not measured is null, and the property of the same name with _reason says why; it is never zero.");
+      "A number that was not measured is null, and the property of the same name with _reason says why; it is never "
+      "zero.");
   field.constant("schema_version", RunResult::kSchemaVersion);
   field("machine", s.machine);
   field("threads", s.config.threads, "", kOneOrMore);
   field("pin", s.config.pin.text, "", kNotEmpty);
-  field("mem", s.config.mem.text, "asked for; first-touch and local: on the nodes of all threads in turn", kNotEmpty);
-  field("hugepages", s.config.huge_pages, "asked for; page_bytes is what was had");
-  field("footprint_bytes", s.limits.footprint, "of the buffer that all of it ran over", kOneOrMore);
-  field("page_bytes", s.limits.page_bytes, "of most of the buffer, as observed", kOneOrMore);
-  field("cycle_ns", s.limits.cycle_ns, "of the processors' clock: an addition that waits for the one before it",
+  field("mem", s.config.mem.text, "the placement asked for; first-touch and local use the nodes of all threads in turn",
+        kNotEmpty);
+  field("hugepages", s.config.huge_pages, "the page size asked for; page_bytes is the one observed");
+  field("footprint_bytes", s.limits.footprint, "size of the buffer of all measurements", kOneOrMore);
+  field("page_bytes", s.limits.page_bytes, "observed page size of most of the buffer", kOneOrMore);
+  field("cycle_ns", s.limits.cycle_ns,
+        "cycle of the processors' clock: time of an addition that waits for the one before it", kAboveZero);
+  field("chase_ns", s.limits.chase_ns, "time of one line whose address is in the one before it", kAboveZero);
+  field("independent_ns", s.limits.independent_ns, "time of one line if all addresses are known beforehand",
         kAboveZero);
-  field("chase_ns", s.limits.chase_ns, "one line, whose address is in the one before it", kAboveZero);
-  field("independent_ns", s.limits.independent_ns, "one line, all addresses known beforehand", kAboveZero);
   field("batches", s.batches,
-        "chases side by side, so many of each thread: ns a line; the first is of one alone, as chase_ns is");
+        "time of one line for each number of chases side by side; the first is of one chase alone, like chase_ns");
   field("best_batch", then(s.batches, [&](const auto&) { return s.best_batch(); }),
-        "the one at which a line costs least");
-  field("operation_ns", s.operation_ns, "of a processor's time: one random line an operation, by the loop of a run",
+        "the batch at which a line costs least");
+  field("operation_ns", s.operation_ns, "a processor's time for an operation of one random line, by the loop of a run",
         kAboveZero);
-  field("read_gb_per_second", s.read_gb, "10^9 bytes, one line after the other, all threads at the same time",
-        kAboveZero);
-  field("write_gb_per_second", s.write_gb, "likewise", kAboveZero);
-  field("transaction_ns", s.limits.transaction_ns, "of the hardware, that reads one line of its thread's own",
-        kAboveZero);
-  field("locks", s.locks, "an increment, by an atomic instruction or under a lock");
+  field("read_gb_per_second", s.read_gb, "10^9 bytes read in order, by all threads at the same time", kAboveZero);
+  field("write_gb_per_second", s.write_gb, "10^9 bytes written in order, by all threads at the same time", kAboveZero);
+  field("transaction_ns", s.limits.transaction_ns,
+        "time of a hardware transaction that reads one line of its own thread", kAboveZero);
+  field("locks", s.locks, "time of an increment, by an atomic instruction or under a lock");
   field("notes", s.all_notes(),
-        "on how far the numbers may be believed: noisy, or one chase alone took 20 % more or less in batches than in "
+        "how far the numbers may be believed: noisy, or one chase alone took 20 % more or less in batches than in "
         "chase_ns",
         kNotEmpty);
 }
 
-/// Some twenty times time_ns, and a second or two per GiB. `config` says threads, pin and hugepages; plan.cpus and
-/// plan.pin are its seats. Reasons instead of values where memory is out or somebody interrupted.
+/// Measures the limits, which takes about twenty times time_ns, and a second or two per GiB. `config` has threads, pin
+/// and hugepages; plan.cpus and plan.pin are its seats. Values are missing with a reason if memory is out or the
+/// process was interrupted.
 [[nodiscard]] Survey survey_limits(const Config& config, const LimitsPlan& plan, const Topology& topology,
                                    Progress& progress);
 
-/// One random line an operation, by the loop of a run (survey_operation.cc), in ns; a note where that run is noisy.
+/// The time of an operation of one random line, by the loop of a run (survey_operation.cc).
 struct OperationCost {
   OrReason<double> ns;
-  std::string note;  ///< empty where there is nothing to say
+  std::string note;  ///< the note of a noisy run, else empty
 };
 [[nodiscard]] OperationCost measure_operation(const Config& config, const LimitsPlan& plan, const Topology& topology,
                                               Progress& progress);
 
-/// For people, and the document that limits.schema.json describes (survey_report.cc).
+/// Return the survey as a table for people, as the document that limits.schema.json describes, and that schema
+/// (survey_report.cc).
 [[nodiscard]] std::string table_of(const Survey& survey);
 [[nodiscard]] Json json_of(const Survey& survey);
 [[nodiscard]] std::string limits_schema();

@@ -1,4 +1,4 @@
-// One random line an operation, by the loop of a run: a trial of an index that is nothing but lines.
+// Measures an operation of one random line by the loop of a run: a trial of an index that consists of lines only.
 #include "harness/commands/survey.h"
 #include "harness/trial/account.h"
 #include "harness/trial/run_trial.h"
@@ -14,17 +14,17 @@ namespace latchlab {
 
 namespace {
 
-/// Key k is line k: dense keys, so that finding one is touching one line, and nothing else.
+/// An index in which key k is line k. Its keys are dense, so a find touches one line and nothing else.
 class Lines {
  public:
   using Raw = u64;
   static constexpr bool kOrdered = false;
   struct Body {
-    static constexpr bool kKeeps = false;  // the trial has nothing to check, and no limits to measure beside it
+    static constexpr bool kKeeps = false;  // so the trial neither checks the index nor measures limits beside it
   };
   struct ThreadState {};
 
-  /// `index.arg`: how many lines.
+  /// Makes as many lines as `index.arg` says.
   Lines(const Spec&, const MemoryConfig& memory, const Spec& index)
       : buffer_(std::stoull(*index.arg) * sizeof(Line), memory.thp ? HugePages::kThp : HugePages::kNone, memory.pages) {
   }
@@ -43,7 +43,7 @@ class Lines {
     line.rest[0] = 1;
     return true;
   }
-  // The trial below looks up only.
+  // The trial below only looks up.
   bool update(ThreadState&, u64, u64) { return false; }
   bool upsert(ThreadState&, u64, u64) { return false; }
   bool erase(ThreadState&, u64) { return false; }
@@ -73,7 +73,7 @@ OperationCost measure_operation(const Config& config, const LimitsPlan& plan, co
   lookups.warmup_ns = plan.time_ns / 4;
   lookups.time_ns = 2 * plan.time_ns;
   Plan run = plan_of(lookups, topology);
-  run.pages = plan.pages;  // as the other lines lie, not all with the thread that makes them
+  run.pages = plan.pages;  // placed as the buffer of the other limits, not near the thread that makes them
   TrialOf<Lines> trial(run);
   NativeTeam team;
   const TrialResult result = document(run, topology, run_trial(trial, run, topology, team, progress));

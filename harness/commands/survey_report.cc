@@ -1,4 +1,4 @@
-// What the survey says: a table for people, and the document that limits.schema.json describes.
+// Reports the survey: as a table for people, and as the document that limits.schema.json describes.
 #include <algorithm>
 
 #include <fmt/format.h>
@@ -12,8 +12,8 @@ namespace latchlab {
 
 namespace {
 
-/// A line of the table: a name, a number with its unit, and what it is of. Where there is no number its reason stands
-/// there.
+/// Returns a line of the table: a name, a number with its unit, and its meaning. If the number is missing, the line has
+/// the reason.
 std::string line(std::string_view name, const OrReason<double>& value, std::string_view unit,
                  const std::string& meaning) {
   const std::string number = value ? fmt::format("{:.2f}", *value) : std::string("-");
@@ -56,8 +56,8 @@ std::vector<std::string> Survey::all_notes() const {
   const auto [less, more] = std::minmax(*limits.chase_ns, batches->front().ns);
   if (more > less * kApart) {
     all.push_back(
-        fmt::format("a chase alone took {:.3g} ns a line, and {:.3g} as the first of those side by side: something "
-                    "disturbed one of them; run it again",
+        fmt::format("a chase alone took {:.3g} ns a line, but {:.3g} when measured with the batches: something "
+                    "disturbed one of the two; run it again",
                     *limits.chase_ns, batches->front().ns));
   }
   return all;
@@ -78,8 +78,8 @@ std::string table_of(const Survey& survey) {
   text += batches_text(survey);
   text += line("operation", survey.operation_ns, "ns", "one random line an operation, by the loop of a run");
   text += line("read", survey.read_gb, "GB/s", "one line after the other, all threads");
-  text += line("write", survey.write_gb, "GB/s", "likewise");
-  text += line("transaction", limits.transaction_ns, "ns", "one that reads a line of its thread's own");
+  text += line("write", survey.write_gb, "GB/s", "one line after the other, all threads");
+  text += line("transaction", limits.transaction_ns, "ns", "one that reads a line of its own thread");
   text += locks_text(survey.locks);
   for (const std::string& note : survey.all_notes()) text += fmt::format("note: {}\n", note);
   return text;
@@ -88,7 +88,7 @@ std::string table_of(const Survey& survey) {
 Json json_of(const Survey& survey) { return to_json(survey); }
 
 std::string limits_schema() {
-  return schema_text("limits.schema.json", "What a machine can do at best, with no index", schema_of<Survey>());
+  return schema_text("limits.schema.json", "The limits of a machine, measured without an index", schema_of<Survey>());
 }
 
 }  // namespace latchlab

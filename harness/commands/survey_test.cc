@@ -54,7 +54,7 @@ TEST_CASE("everything that this machine can do is measured, with a number or a r
     for (const Json& lock : document["locks"]) {
       CHECK(lock["alone_ns"] > 0);
       if (threads == 1) {
-        CHECK(lock["contended_ns_reason"] == "one thread has nobody to contend with");
+        CHECK(lock["contended_ns_reason"] == "one thread alone has no contention");
       } else {
         CHECK(lock["contended_ns"] > 0);
       }
@@ -80,8 +80,8 @@ TEST_CASE("a chase alone that took two times far apart is noted, and so is all t
   CHECK(notes_with(155).size() == 1);
   survey.notes = {"noisy: others had the processors"};
   const std::string apart =
-      "a chase alone took 187 ns a line, and 517 as the first of those side by side: something disturbed one of "
-      "them; run it again";
+      "a chase alone took 187 ns a line, but 517 when measured with the batches: something disturbed one of the "
+      "two; run it again";
   CHECK(notes_with(517) == Json{"noisy: others had the processors", apart});
   CHECK_THAT(table_of(survey), Catch::Contains("note: noisy: others had the processors\nnote: " + apart + "\n"));
   survey.batches = OrReason<std::vector<Survey::BatchCost>>::missing("interrupted");

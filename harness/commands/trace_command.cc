@@ -36,7 +36,7 @@ std::string percent_of(u64 part, u64 all) {
   return fmt::format("{:.1f} %", 100.0 * static_cast<double>(part) / static_cast<double>(all));
 }
 
-/// The share of the operations that the hottest keys have.
+/// Returns the share of the operations that are on the hottest keys.
 std::string skew_text(const Trace& trace) {
   std::vector<u64> counts(trace.keys());
   for (const TraceOp& op : trace.ops()) ++counts[op.key];
@@ -82,14 +82,14 @@ std::string info(const std::string& path) {
                                                : "all operations in one second");
 }
 
-/// Throws InputError where the one would take the place of the other.
+/// Throws InputError if both paths are the same file, which the conversion would overwrite.
 void check_differ(const std::string& from, const std::string& to) {
   std::error_code none;
   if (!std::filesystem::equivalent(from, to, none)) return;
   throw InputError(fmt::format("trace: '{}' is the file that is converted; write to another", to));
 }
 
-/// A number as a key of a trace: eight bytes, in whose order numbers are in order.
+/// Returns a number as a key of a trace: eight bytes, whose order is that of the numbers.
 std::array<char, 8> as_bytes(u64 key) {
   std::array<char, 8> bytes{};
   for (u32 i = 0; i < bytes.size(); ++i) bytes[i] = static_cast<char>(U64Key(key)[i]);
@@ -103,7 +103,7 @@ std::string run_trace_command(const TraceCommand& command) {
   check_differ(command.from == "-" ? "/dev/stdin" : command.from, command.to);
   const std::filesystem::path folder = std::filesystem::path(command.to).parent_path();
   NewFile::remove_abandoned(folder.empty() ? "." : folder);
-  NewFile to("trace", command.to);  // before hours of reading, since it may fail
+  NewFile to("trace", command.to);  // opened before hours of reading, since that may fail
   TraceWriter writer(available_memory());
   const bool has_times = read_trace(command.format, command.from, writer);
   writer.write(to, has_times);

@@ -1,8 +1,7 @@
 #pragma once
 
-// `harness trace convert FORMAT FROM TO` makes a trace of ours (workloads/trace.h) of one that others have recorded
-// (workloads/trace_formats.h), with `-` as FROM for standard input; `harness trace info FILE` says what is in one of
-// ours.
+// `harness trace convert FORMAT FROM TO` converts a recorded trace of another format (workloads/trace_formats.h) to
+// ours (workloads/trace.h); `-` as FROM is standard input. `harness trace info FILE` describes a trace of our format.
 
 #include <string>
 
@@ -11,12 +10,12 @@
 
 namespace latchlab {
 
-/// What the command prints. Throws InputError as TraceWriter, read_trace, NewFile and Trace do, and where TO is FROM;
-/// OutputError as NewFile does.
+/// Runs the command and returns the text that it prints. Throws InputError as TraceWriter, read_trace, NewFile and
+/// Trace do, and if TO is FROM. Throws OutputError as NewFile does.
 [[nodiscard]] std::string run_trace_command(const TraceCommand& command);
 
-/// Writes the keys and the requests of a file of Wiscer to Plan::requests_to, as a trace; returns what is to be
-/// printed. Throws InputError as the above does.
+/// Writes the keys and requests of a Wiscer file to Plan::requests_to, as a trace, and returns the text to print.
+/// Throws as run_trace_command() does.
 [[nodiscard]] std::string write_requests(const Plan& plan);
 
 }  // namespace latchlab
