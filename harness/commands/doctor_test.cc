@@ -19,7 +19,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// A tree of /proc and /sys as this test wants them.
+/// A tree of files that stand for /proc and /sys.
 class Fixture {
  public:
   Fixture() : root_(fs::temp_directory_path() / ("latchlab_doctor_" + std::to_string(::getpid()))) {
@@ -75,7 +75,7 @@ Finding about(const std::string& subject, const Fixture& fixture, const Probes& 
   return {};
 }
 
-TEST_CASE("a machine where everything works gets nothing but good findings") {
+TEST_CASE("doctor finds nothing to change on a machine where everything works") {
   const Fixture fixture;
   const auto findings = diagnose(here(), all_work(), fixture.root());
   for (const Finding& finding : findings) {
@@ -86,7 +86,7 @@ TEST_CASE("a machine where everything works gets nothing but good findings") {
   CHECK_THAT(doctor_text(findings), Catch::EndsWith("This machine measures everything.\n"));
 }
 
-TEST_CASE("DAMON is named in each of its disguises") {
+TEST_CASE("doctor finds DAMON in each of its forms") {
   Fixture fixture;
   std::string remedy;
   CHECK(about("DAMON", fixture).grade == Grade::kGood);
@@ -107,12 +107,12 @@ TEST_CASE("DAMON is named in each of its disguises") {
   const Finding finding = about("DAMON", fixture);
   CHECK(finding.grade == Grade::kMind);
   CHECK_THAT(finding.text, Catch::Contains("aborts"));
-  // Nothing else, and nothing that a shell would take for several files.
+  // The remedy has no other command, and no pattern that a shell would expand to several files.
   CHECK(finding.remedy == remedy);
   CHECK_THAT(disturbances(fixture.root()).at(0), Catch::Contains("DAMON"));
 }
 
-TEST_CASE("NUMA balancing is named when it is on") {
+TEST_CASE("doctor reports NUMA balancing if it is on") {
   Fixture fixture;
   CHECK(disturbances(fixture.root()).empty());
   fixture.put("/proc/sys/kernel/numa_balancing", "1\n");
@@ -121,7 +121,7 @@ TEST_CASE("NUMA balancing is named when it is on") {
   CHECK_THAT(disturbances(fixture.root()).at(0), Catch::Contains("NUMA balancing"));
 }
 
-TEST_CASE("a kernel that places no memory on nodes, or does not say where it is, is named where there are several") {
+TEST_CASE("doctor reports a kernel that refuses to place or find memory, if there are several nodes") {
   const Fixture fixture;
   Probes probes = all_work();
   probes.unplaced = "Operation not permitted";
@@ -146,7 +146,7 @@ TEST_CASE("a kernel that places no memory on nodes, or does not say where it is,
   CHECK_THAT(by_node(two).text, Catch::StartsWith("move_pages is refused"));
 }
 
-TEST_CASE("transactions are believed by what the probe saw, not by the flag") {
+TEST_CASE("doctor judges transactions by the probe, not by the CPUID flag") {
   const Fixture fixture;
   Probes probes = all_work();
   probes.rtm = {.outcome = RtmOutcome::kAlwaysAborts, .evidence = "1000 begins, 0 commits"};
@@ -159,14 +159,15 @@ TEST_CASE("transactions are believed by what the probe saw, not by the flag") {
   CHECK(about("transactions", fixture, probes).grade == Grade::kGood);
 }
 
-TEST_CASE("what would make transactions work depends on who keeps them away") {
+TEST_CASE("the remedy for transactions depends on what disables them") {
   Fixture fixture;
   Probes probes = all_work();
   probes.rtm = {.outcome = RtmOutcome::kAbsent, .evidence = ""};
   probes.flags.rtm = false;
   const auto remedy = [&] { return about("transactions", fixture, probes).remedy; };
   CHECK_THAT(remedy(),
-             Catch::StartsWith("sed -i 's/^GRUB_CMDLINE_LINUX=\"/&tsx=on"));  // the kernel, says the mitigation
+             Catch::StartsWith(
+                 "sed -i 's/^GRUB_CMDLINE_LINUX=\"/&tsx=on"));  // the mitigation says that the kernel disables them
   fixture.put("/sys/devices/system/cpu/vulnerabilities/tsx_async_abort", "Not affected\n");
   CHECK_THAT(remedy(), Catch::StartsWith("no command: "));
   probes.flags.rtm_always_abort = true;
@@ -177,7 +178,7 @@ TEST_CASE("what would make transactions work depends on who keeps them away") {
   CHECK_THAT(remedy(), Catch::Contains("-cpu host,+rtm"));
 }
 
-TEST_CASE("transactions that cannot suspend their loads are good, and say so") {
+TEST_CASE("transactions without TSXLDTRK are good, and the finding says so") {
   const Fixture fixture;
   Probes probes = all_work();
   CHECK_THAT(about("transactions", fixture, probes).text, Catch::Contains("without TSXLDTRK"));
@@ -185,7 +186,7 @@ TEST_CASE("transactions that cannot suspend their loads are good, and say so") {
   CHECK_THAT(about("transactions", fixture, probes).text, Catch::EndsWith("their loads can be suspended"));
 }
 
-TEST_CASE("prefixes that elide nothing are named with what was seen") {
+TEST_CASE("doctor reports lock prefixes that elide nothing, with the evidence") {
   const Fixture fixture;
   Probes probes = all_work();
   CHECK(about("lock prefixes", fixture, probes).grade == Grade::kGood);
@@ -194,7 +195,7 @@ TEST_CASE("prefixes that elide nothing are named with what was seen") {
   CHECK_THAT(about("lock prefixes", fixture, probes).text, Catch::Contains("0 of 1000 times"));
 }
 
-TEST_CASE("the heavy fence is named, and what to change where it is dear or missing") {
+TEST_CASE("doctor reports the heavy fence, with a remedy if it is slow or missing") {
   const Fixture fixture;
   Probes probes = all_work();
   CHECK(about("heavy fence", fixture, probes).text == "membarrier");
@@ -207,7 +208,7 @@ TEST_CASE("the heavy fence is named, and what to change where it is dear or miss
   CHECK(read_machine(here(), fixture.root()).heavy_fence == heavy_fence_here());
 }
 
-TEST_CASE("counters that cannot be opened say why") {
+TEST_CASE("doctor says why counters cannot be opened") {
   Fixture fixture;
   Probes probes = all_work();
   probes.pmu = {.processor = "skx", .error = ENOENT, .user_only = false, .families = "software 3 of 3, core 0 of 3"};
@@ -224,7 +225,7 @@ TEST_CASE("counters that cannot be opened say why") {
   CHECK_THAT(found().remedy, Catch::StartsWith("sysctl kernel.perf_event_paranoid=1"));
 }
 
-TEST_CASE("pages, frequency and load are judged by what the kernel says") {
+TEST_CASE("doctor judges pages, frequency and load by the kernel's files") {
   Fixture fixture;
   fixture.put("/sys/kernel/mm/transparent_hugepage/enabled", "always madvise [never]\n");
   fixture.put("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor", "powersave\n");
@@ -237,14 +238,14 @@ TEST_CASE("pages, frequency and load are judged by what the kernel says") {
   CHECK(about("load", fixture).grade == Grade::kMind);
 }
 
-TEST_CASE("one processor with another governor is enough to mind") {
+TEST_CASE("doctor reports a single processor with another governor") {
   Fixture fixture;
   fixture.put("/sys/devices/system/cpu/cpu3/cpufreq/scaling_governor", "powersave\n");
   CHECK(about("frequency", fixture).grade == Grade::kMind);
   CHECK_THAT(about("frequency", fixture).text, Catch::StartsWith("governor performance, powersave"));
 }
 
-TEST_CASE("huge pages that are not made by moving others are to mind") {
+TEST_CASE("doctor reports huge pages that the kernel does not make by moving others") {
   Fixture fixture;
   fixture.put("/sys/kernel/mm/transparent_hugepage/defrag", "always defer defer+madvise [madvise] never\n");
   CHECK(about("huge pages", fixture).grade == Grade::kGood);
@@ -253,7 +254,7 @@ TEST_CASE("huge pages that are not made by moving others are to mind") {
   CHECK(about("huge pages", fixture).remedy == "echo madvise > /sys/kernel/mm/transparent_hugepage/defrag");
 }
 
-TEST_CASE("a clock that the kernel must be asked for is to mind") {
+TEST_CASE("doctor reports a clock whose reading is a system call") {
   Fixture fixture;
   const std::string folder = "/sys/devices/system/clocksource/clocksource0/";
   for (const char* fast : {"tsc\n", "kvm-clock\n"}) {
@@ -269,7 +270,7 @@ TEST_CASE("a clock that the kernel must be asked for is to mind") {
   CHECK_THAT(about("clock", fixture).remedy, Catch::StartsWith("boot with"));
 }
 
-TEST_CASE("an empty root is a machine that tells nothing: everything is missing with a reason, nothing is zero") {
+TEST_CASE("on a machine without /proc and /sys every fact is missing with a reason, and none is zero") {
   const Root nowhere = "/nonexistent/root";
   const MachineInfo machine = read_machine(here(), nowhere);
   CHECK_FALSE(machine.model);
@@ -287,7 +288,7 @@ TEST_CASE("an empty root is a machine that tells nothing: everything is missing 
   CHECK_FALSE(disturbed.steal_share);
   CHECK_FALSE(disturbed.migrations);
   CHECK(disturbed.voluntary_switches);
-  // Nor does getrusage where it fails.
+  // Counts of getrusage are missing too if it fails.
   disturbed = disturbed_between({}, {});
   for (const OrReason<u64>& count :
        {disturbed.voluntary_switches, disturbed.involuntary_switches, disturbed.minor_faults, disturbed.major_faults}) {
@@ -303,7 +304,7 @@ TEST_CASE("an empty root is a machine that tells nothing: everything is missing 
   CHECK(*disturbed.major_faults == 0);
 }
 
-TEST_CASE("machine facts are read out of their files") {
+TEST_CASE("machine facts are read from their files") {
   Fixture fixture;
   const MachineInfo machine = read_machine(here(), fixture.root());
   CHECK(*machine.model == "Latch 9000");
@@ -326,7 +327,7 @@ TEST_CASE("machine facts are read out of their files") {
   CHECK(*load_average(fixture.root()) == Approx(.01));
 }
 
-TEST_CASE("what binds to nodes has their free memory and their file cache") {
+TEST_CASE("memory bound to nodes is limited by their free memory and file cache") {
   Fixture fixture;
   const PagePlacement bound{.kind = PagePlacement::Kind::kBind, .nodes = {0, 2}};
   CHECK(available_memory_on(bound, fixture.root()) == ~u64{0});
@@ -341,7 +342,7 @@ TEST_CASE("what binds to nodes has their free memory and their file cache") {
   CHECK(available_memory_on({.kind = PagePlacement::Kind::kInterleave, .nodes = {0, 2}}, fixture.root()) == ~u64{0});
 }
 
-TEST_CASE("what lies with its threads has as much as the fullest of their nodes, for each of them") {
+TEST_CASE("local memory is limited by the fullest of the threads' nodes, times their number") {
   Fixture fixture;
   for (const auto& [node, kilobytes] : {std::pair("0", 9), {"1", 4}}) {
     const std::string name = std::string("Node ") + node + " ";
@@ -353,17 +354,17 @@ TEST_CASE("what lies with its threads has as much as the fullest of their nodes,
   };
   CHECK(local({0}) == 9 * 1024);
   CHECK(local({0, 1}) == 2 * 4 * 1024);
-  CHECK(local({}) == ~u64{0});  // nobody knows which
+  CHECK(local({}) == ~u64{0});  // the nodes are unknown
 }
 
-TEST_CASE("a load that our own earlier runs explain is no note, a higher one is") {
+TEST_CASE("a load average is noted only if it exceeds that of our own earlier runs") {
   CHECK_FALSE(crowd(2.5, 2));
   CHECK_THAT(crowd(2.6, 2).value_or(""), Catch::StartsWith("the load average was 2.6 before the run, on 2 processors"));
   CHECK_FALSE(crowd(2.6, 3));
   CHECK_FALSE(crowd(OrReason<double>::missing("not told"), 2));
 }
 
-TEST_CASE("machine facts that no file tells are missing, not zero") {
+TEST_CASE("machine facts without a file are missing, not zero") {
   const MachineInfo machine = read_machine(here(), "/nonexistent");
   CHECK_FALSE(machine.memory_bytes);
   CHECK_FALSE(machine.model);
@@ -377,7 +378,7 @@ TEST_CASE("machine facts that no file tells are missing, not zero") {
   CHECK_FALSE(odd.caches[0].shared_by);
 }
 
-TEST_CASE("the flags of CPUID are shown") {
+TEST_CASE("doctor shows the flags of CPUID") {
   Probes probes = all_work();
   probes.flags.avx2 = probes.flags.tsxldtrk = true;
   CHECK(about("CPUID", Fixture(), probes).text == "announces AVX2, RTM, TSXLDTRK");
@@ -385,7 +386,7 @@ TEST_CASE("the flags of CPUID are shown") {
   CHECK(about("CPUID", Fixture(), probes).text == "announces no instruction set that this harness uses");
 }
 
-TEST_CASE("steal is a share of all processor time between two looks") {
+TEST_CASE("steal is a share of all processor time between two readings") {
   Fixture fixture;
   const Disturbance before = disturbance_now(fixture.root());
   fixture.put("/proc/stat", "cpu  10 0 20 300 5 0 1 24 0 0\n");
@@ -400,7 +401,7 @@ TEST_CASE("steal is a share of all processor time between two looks") {
   CHECK(*steal == Approx(.25));
 }
 
-TEST_CASE("the share of huge pages is that of what was added") {
+TEST_CASE("the share of huge pages is that of the memory that was added") {
   const PageUse before{.rss = 100 << 20, .huge = 0, .known = true};
   const PageUse after{.rss = 300 << 20, .huge = 150 << 20, .known = true};
   CHECK(*huge_share_between(before, after) == Approx(.75));
@@ -409,7 +410,7 @@ TEST_CASE("the share of huge pages is that of what was added") {
   CHECK_FALSE(huge_share_between({}, after));
 }
 
-TEST_CASE("a process that did not grow has small pages if it has no huge one, else nobody can say") {
+TEST_CASE("a process that did not grow has small pages if it has no huge page, else the size is unknown") {
   const PageUse grown{.rss = 300 << 20, .huge = 0, .known = true};
   REQUIRE(huge_share_between(grown, grown));
   CHECK(*huge_share_between(grown, grown) == 0);
@@ -421,7 +422,7 @@ TEST_CASE("a process that did not grow has small pages if it has no huge one, el
   CHECK_FALSE(page_bytes_between(grown, {}));
 }
 
-TEST_CASE("the probes of this machine run") {
+TEST_CASE("the probes run on this machine") {
   const Probes probes = run_probes();
   CHECK_FALSE(probes.rtm.evidence.empty());
   const std::string text = doctor_text(diagnose(Topology::discover(), probes));

@@ -9,7 +9,7 @@ namespace {
 
 using Catch::Contains;
 
-/// Lookups of `rtm:20` by two threads with nothing to say about: 100 ns each, a million of them.
+/// Returns the result of a million lookups under `rtm:20` by two threads, 100 ns each, without anything notable.
 Json plain() {
   Json r;
   r["status"] = "ok";
@@ -43,20 +43,20 @@ Json plain() {
 
 std::string said(const Json& result) { return explained(result, Json()); }
 
-TEST_CASE("what an operation cost comes first, and nothing is said of what does not stand out") {
+TEST_CASE("explain begins with the cost of an operation, and leaves out everything that does not stand out") {
   CHECK(said(plain()) ==
         "art under rtm:20, 2 threads, lookup: 100 ns of a processor an operation, as long as 10 dependent cache "
         "lines of 10 ns.\nNothing stands out.\n");
 }
 
-TEST_CASE("of a run that did nothing no cost is told") {
+TEST_CASE("explain reports no cost for a run without operations") {
   Json idle = plain();
   idle["throughput"]["per_second"] = 0.0;
   CHECK(said(idle) == "art under rtm:20: ok: no operation was done\n");
   CHECK_THROWS_WITH(explained(plain(), idle), "explain: the result to compare with has no throughput");
 }
 
-TEST_CASE("what a document lacks is not told as zero") {
+TEST_CASE("explain does not report missing numbers as zero") {
   Json r = plain();
   r["placement"]["processors"] = nullptr;
   CHECK_THAT(said(r), !Contains(" 0 ns"));
@@ -65,12 +65,12 @@ TEST_CASE("what a document lacks is not told as zero") {
   CHECK_THAT(said(r), !Contains("inf"));
 }
 
-TEST_CASE("aborts are told by cause with what to try") {
+TEST_CASE("explain reports aborts by cause with advice") {
   Json r = plain();
   r["config"]["workload"] = "insert";
   r["config"]["alloc"] = "malloc";
   r["sync"]["aborts"]["zero"] = 21'000;
-  r["sync"]["counters"]["retry_ns"] = 9'000'000;  // of 100 ms
+  r["sync"]["counters"]["retry_ns"] = 9'000'000;  // of the threads' 100 ms
   r["sync"]["counters"]["wait_ns"] = 1'000'000;
   r["sync"]["counters"]["hold_ns"] = 2'000'000;
   r["sync"]["counters"]["commits_at_2"] = 50'000;
@@ -94,7 +94,7 @@ TEST_CASE("aborts are told by cause with what to try") {
   CHECK_THAT(said(r), Contains("of 1000 runs that touched the pages outside, 97.0 % let the next try commit"));
 }
 
-TEST_CASE("each cause has its own advice") {
+TEST_CASE("each cause of aborts has its own advice") {
   for (const auto& [cause, advice] :
        {std::pair{"conflict", "--sync=hybrid"}, std::pair{"capacity", "caches can watch"},
         std::pair{"lock_busy", "respec=1"}, std::pair{"arena", "pool ran empty"}, std::pair{"debug", "debugger"},
@@ -112,7 +112,7 @@ TEST_CASE("each cause has its own advice") {
   CHECK_THAT(said(r), Contains("try a smaller --batch"));
 }
 
-TEST_CASE("the dearest comes first") {
+TEST_CASE("the most expensive observation comes first") {
   Json r = plain();
   r["sync"]["counters"]["retry_ns"] = 50'000'000;
   r["sync"]["aborts"]["conflict"] = 1000;
@@ -124,7 +124,7 @@ TEST_CASE("the dearest comes first") {
   CHECK(text.find("by conflict") < text.find("The host took 2.0 %"));
 }
 
-TEST_CASE("locks taken are told, and those by choice apart") {
+TEST_CASE("explain reports locks taken, and separately those taken by choice") {
   Json r = plain();
   r["sync"]["fallback_rate"] = 0.3;
   r["sync"]["options"]["restarts"] = "0";
@@ -141,7 +141,7 @@ TEST_CASE("locks taken are told, and those by choice apart") {
           "30.0 % of the operations that could be elided took the lock, 25.0 % by choice, because it was cheaper."));
 }
 
-TEST_CASE("machine and run are told where they are in the numbers") {
+TEST_CASE("explain reports conditions of machine and run that affect the numbers") {
   const auto after = [](const char* path, const Json& value) {
     Json r = plain();
     r[Json::json_pointer(path)] = value;
@@ -166,7 +166,7 @@ TEST_CASE("machine and run are told where they are in the numbers") {
   CHECK_THAT(said(r), !Contains("--hugepages"));
 }
 
-TEST_CASE("a collapse that begins in the phase is told, and one that is over is not") {
+TEST_CASE("explain reports a collapse that begins in the phase, but not one that is over") {
   Json r = plain();
   r["sync"]["series"] = {{"fallbacks", {0.0, 0.0, .001, .1, .4, .5, .5, .5}}};
   CHECK_THAT(
@@ -181,11 +181,11 @@ TEST_CASE("a collapse that begins in the phase is told, and one that is over is 
   CHECK_THAT(said(r), Contains("collapse"));
   r["sync"]["fallback_rate"] = 1.0;
   CHECK_THAT(said(r), Contains("collapse"));
-  r["sync"]["counters"]["begins"] = 0;  // it ran on its lock
+  r["sync"]["counters"]["begins"] = 0;  // all operations took the lock
   CHECK_THAT(said(r), !Contains("collapse"));
 }
 
-TEST_CASE("what the processor counted is told where it could") {
+TEST_CASE("explain reports the processor's events if they were counted") {
   Json r = plain();
   const auto event = [](const char* family, const char* name, double count) {
     return Json{{"family", family}, {"name", name}, {"count", {{"per_operation", count}}}};
@@ -204,7 +204,7 @@ TEST_CASE("what the processor counted is told where it could") {
                       "cycle; 1.5 misses of the last cache; 0.75 misses of the TLB: it mostly waited for memory."));
 }
 
-TEST_CASE("a long tail is told, and what falling back has to do with it") {
+TEST_CASE("explain reports a long tail, and the share of fallbacks in it") {
   Json r = plain();
   r["latency"] = {{"all", {{"percentiles", {{{"percent", 50.0}, {"ns", 400}}, {{"percent", 99.9}, {"ns", 3999}}}}}},
                   {"fell_back", nullptr}};
@@ -216,7 +216,7 @@ TEST_CASE("a long tail is told, and what falling back has to do with it") {
   CHECK_THAT(said(r), Contains("the median 400 ns; of the calls that fell back, one in a thousand took 30.0 us."));
 }
 
-TEST_CASE("of an open loop it is told what a call cost and how long operations waited for others") {
+TEST_CASE("for an open loop explain reports the cost of a call, and how long operations waited for others") {
   Json r = plain();
   r["offer"] = {{"per_second", 1e6}};
   r["latency"] = {{"all", {{"mean_ns", 50.0}, {"percentiles", {{{"percent", 99.0}, {"ns", 400}}}}}},
@@ -233,14 +233,14 @@ TEST_CASE("of an open loop it is told what a call cost and how long operations w
       Contains("one in a hundred was done 50.0 us or more after it was due, while one call in a hundred took 400 ns."));
 }
 
-TEST_CASE("of an open loop without latencies nobody knows what an operation takes") {
+TEST_CASE("for an open loop without latencies the cost of an operation is unknown") {
   Json r = plain();
   r["offer"] = {{"per_second", 1e6}};
   r["latency"] = nullptr;
   r["throughput"]["seconds"] = 1.0;
   r["limits"]["chase_ratio"] = nullptr;
   CHECK_THAT(said(r), Catch::StartsWith("art under rtm:20, 2 threads, lookup, of which 1.00 M a second came.\n"));
-  r["sync"]["counters"]["hold_ns"] = 200'000'000;  // of two processors for a second
+  r["sync"]["counters"]["hold_ns"] = 200'000'000;  // of two seconds: two processors for one second
   CHECK_THAT(said(r), Contains("10.0 % of the threads' time followed a first abort"));
   Json base = r;
   base["config"]["sync"] = "none";
@@ -250,7 +250,7 @@ TEST_CASE("of an open loop without latencies nobody knows what an operation take
   CHECK_THROWS_WITH(explained(r, base), "explain: the results differ in slo:  and p99:50us; only sync may");
 }
 
-TEST_CASE("the distance to another policy is split as far as it was measured, and adds up") {
+TEST_CASE("the difference to another policy is split into measured parts, which add up") {
   Json base = plain();
   base["config"]["sync"] = "none";
   base["throughput"]["per_second"] = 40e6;
@@ -268,7 +268,7 @@ TEST_CASE("the distance to another policy is split as far as it was measured, an
   CHECK_THAT(text, Contains("4.00 ns  with the lock"));
   CHECK_THAT(text, Contains("38.00 ns  the rest: transactions themselves"));
   r["limits"]["transaction_ns"] = 20.0;
-  r["sync"]["counters"]["commits_at_2"] = 250'000;  // part of trying again already
+  r["sync"]["counters"]["commits_at_2"] = 250'000;  // already part of trying again
   CHECK_THAT(explained(r, base), Contains("15.00 ns  transactions themselves: an empty one took 20 ns"));
   CHECK_THAT(explained(r, base), Contains("23.00 ns  the rest, above all lost overlap"));
   CHECK_THAT(explained(base, r), Contains("rtm:20 takes 100 ns: this is 0.5 times that, 50 ns less."));
@@ -276,11 +276,11 @@ TEST_CASE("the distance to another policy is split as far as it was measured, an
   base["config"]["records"] = 7;
   CHECK_THROWS_WITH(explained(r, base), "explain: the results differ in records: 1000 and 7; only sync may");
   base["config"]["records"] = 1000;
-  base["config"]["latency_every"] = 1;  // the time of the clock would pass for the policy's
+  base["config"]["latency_every"] = 1;  // the clock's time would count as the policy's
   CHECK_THROWS_WITH(explained(r, base), "explain: the results differ in latency_every: 0 and 1; only sync may");
 }
 
-TEST_CASE("a result is explained beside an older one that does not know all options") {
+TEST_CASE("explain compares a result with an older one that lacks some options") {
   Json older = plain(), r = plain();
   older["config"]["sync"] = "none";
   r["config"]["value_size"] = 8;
@@ -289,7 +289,7 @@ TEST_CASE("a result is explained beside an older one that does not know all opti
   CHECK_THROWS_WITH(explained(r, older), "explain: the results differ in value_size: 64 and 8; only sync may");
 }
 
-TEST_CASE("results that are not what was asked for are said to be so") {
+TEST_CASE("explain says first if a result is degraded, invalid or failed") {
   Json r = plain();
   r["status"] = "degraded";
   r["reason"] = "no transactions";
@@ -307,7 +307,7 @@ TEST_CASE("results that are not what was asked for are said to be so") {
   CHECK(said(r) == "art under rtm:20: skipped: no transactions\n");
 }
 
-TEST_CASE("that a result is noisy is said first, and once") {
+TEST_CASE("explain says first, and only once, that a result is noisy") {
   Json r = plain();
   r["status"] = "noisy";
   r["reason"] = "others had it";
@@ -316,7 +316,7 @@ TEST_CASE("that a result is noisy is said first, and once") {
   CHECK_THAT(said(r), !Contains("on a processor"));
 }
 
-TEST_CASE("a result that is degraded for its index is explained as any other") {
+TEST_CASE("a result that is degraded by its index is explained like any other") {
   Json r = plain();
   r["status"] = "degraded";
   r["reason"] = "no such instructions";

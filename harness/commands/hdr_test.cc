@@ -16,7 +16,7 @@
 namespace latchlab {
 namespace {
 
-/// A file that is gone at the end.
+/// A file that its destructor removes.
 struct File {
   explicit File(const std::string& text) : path("/tmp/latchlab_hdr_test_" + std::to_string(::getpid())) {
     std::ofstream(path) << text;
@@ -27,7 +27,7 @@ struct File {
   const std::string path;
 };
 
-/// A result with a histogram of reads in an open loop.
+/// Returns a result with a histogram of reads in an open loop.
 Json result_with(const Buckets& own, const Buckets& responses) {
   const auto summary = [](const Buckets& buckets) {
     return Json{{"histogram", buckets}, {"max_ns", buckets.back().first - 1}};
@@ -42,7 +42,7 @@ Json result_with(const Buckets& own, const Buckets& responses) {
             {"fell_back", nothing}}}};
 }
 
-// Both were read by the Python package hdrhistogram 0.10.8, which found these counts at these values.
+// The Python package hdrhistogram 0.10.8 has read both encodings, and found these counts at these values.
 TEST_CASE("histograms are encoded as HdrHistogram encodes them", "[hdr]") {
   CHECK(hdr_encoded({{5, 1}}) ==
         "HISTFAAAADV4AQEqANX/HISTEwAAAAIAAAAAAAAAAgAAAAAAAAABAAAAAAAAAAU/8AAAAAAAAAkCP4MCiw==");
@@ -50,7 +50,7 @@ TEST_CASE("histograms are encoded as HdrHistogram encodes them", "[hdr]") {
         "HISTFAAAAEd4AQE8AMP/HISTEwAAABQAAAAAAAAAAgAAAAAAAAABAAAAAIAAAAA/8AAAAAAAAAIEeQYAAvkGCgUC9QvYBP8dgPEEr4sJEQ==");
 }
 
-TEST_CASE("a percentile distribution has five steps for each half of the way to all", "[hdr]") {
+TEST_CASE("a percentile distribution has five steps for each half of the distance to 100 %", "[hdr]") {
   CHECK(hdr_percentiles({{10, 50}, {20, 30}, {1000, 20}}) ==
         "       Value     Percentile TotalCount 1/(1-Percentile)\n"
         "\n"
@@ -86,14 +86,14 @@ TEST_CASE("a log has a line for each histogram, with its name, its length and it
                                   response + "\n"));
 }
 
-TEST_CASE("of several results one follows the other in a log, and in a distribution they are one", "[hdr]") {
+TEST_CASE("results follow one another in a log, and are merged in a distribution", "[hdr]") {
   const Json one = result_with({{10, 50}, {1001, 10}}, {{7, 1}}), other = result_with({{20, 30}, {1001, 10}}, {{7, 1}});
   const File file(one.dump() + "\n" + other.dump());
   CHECK_THAT(hdr(file.path, ""), Catch::Contains("\nTag=read,1.500,1.500,"));
   CHECK(hdr(file.path, "read") == hdr_percentiles({{10, 50}, {20, 30}, {1000, 20}}));
 }
 
-TEST_CASE("what cannot be exported is said", "[hdr]") {
+TEST_CASE("hdr says why it cannot export a result", "[hdr]") {
   const File file(result_with({{5, 1}}, {{7, 1}}).dump());
   CHECK_THROWS_WITH(hdr(file.path, "raed"),
                     "hdr: there is no 'raed'; there are all, all.response, read, read.response; did you mean 'read'?");
@@ -119,8 +119,8 @@ TEST_CASE("what cannot be exported is said", "[hdr]") {
                     "hdr: '" + none.path + "', line 1: not a result; harness --json prints one per line");
 }
 
-// HdrHistogram's own position of a value, from what it says of its layout: 256 of the smallest values have one each,
-// then every power of two has 128.
+// The position of a value follows from HdrHistogram's documented layout: the 256 smallest values have a position each,
+// and above them every power of two has 128.
 TEST_CASE("every bucket of ours ends where one of HdrHistogram's ends", "[hdr]") {
   Histogram histogram;
   for (u32 bit = 0; bit < 40; ++bit) {

@@ -30,11 +30,11 @@ Json checked_json(const Survey& survey) {
   return Json::parse(text);
 }
 
-TEST_CASE("the committed schema of limits is that of their structs") {
+TEST_CASE("the committed schema of limits matches the structs") {
   testing::check_committed("harness/commands/limits.schema.json", limits_schema());
 }
 
-TEST_CASE("everything that this machine can do is measured, with a number or a reason", "[realtime]") {
+TEST_CASE("every limit of this machine has a number or a reason", "[realtime]") {
   for (const u32 threads : {1U, 3U}) {
     CAPTURE(threads);
     const Survey survey = survey_of(threads, 2 * kMiB);
@@ -66,7 +66,7 @@ TEST_CASE("everything that this machine can do is measured, with a number or a r
   }
 }
 
-TEST_CASE("a chase alone that took two times far apart is noted, and so is all that the measurements noted") {
+TEST_CASE("a note says if two measurements of a single chase differ, after the notes of the measurements") {
   Survey survey;
   survey.limits.chase_ns = 187.;
   const auto notes_with = [&](double ns) {
@@ -88,7 +88,7 @@ TEST_CASE("a chase alone that took two times far apart is noted, and so is all t
   CHECK(checked_json(survey)["notes"].size() == 1);
 }
 
-TEST_CASE("lines for which there is no memory leave all of it missing, with the reason", "[realtime]") {
+TEST_CASE("without memory for the buffer all limits are missing with the reason", "[realtime]") {
   const Survey survey = survey_of(1, u64{1} << 60);
   const Json document = checked_json(survey);
   for (const char* name :
