@@ -1,6 +1,6 @@
-"""The harness as a user meets it: every pair through the real binary, every result against the committed schema. What its documents
-say: documents_test.py; what it is to the system: process_test.py; what takes a time: realtime_test.py; what is wrong input:
-wrong_input_test.py.
+"""The harness as a user meets it: runs every pair by the real binary, and checks every result against the committed schema. Other
+tests of the binary: its documents (documents_test.py), its process (process_test.py), runs that end by time (realtime_test.py) and
+wrong input (wrong_input_test.py).
 
 Run by CTest, which says where the binary is; by hand:
 LATCHLAB_HARNESS=build/release/harness python3 harness/smoke/cli_test.py
@@ -30,7 +30,7 @@ class EveryPair(Runs):
         return "mix:" + ",".join(f"{kind}={percent}" for kind, percent in parts.items())
 
     def run_mix(self, index, policy, traits, *arguments):
-        """The mix with two threads, or with one where only one may write: then two are refused in one line."""
+        """Runs the mix with two threads. If only one may write, two are refused in one line, and one thread runs it."""
         wanted = [
             f"--index={index}",
             f"--sync={policy}",
@@ -53,7 +53,7 @@ class EveryPair(Runs):
                 self.assertEqual(document["config"]["index"], index)
 
     def test_lookups_by_more_threads_than_processors(self):
-        one_writes = ("none", "atomic")   # and who learns from lookups writes
+        one_writes = ("none", "atomic")   # an index that learns from lookups writes in them
         pairs = (pair for pair in self.pairs if pair[1] not in one_writes or "learns from lookups" not in pair[2])
         for index, policy, _ in cover(pairs):
             with self.subTest(index=index, policy=policy):
@@ -100,7 +100,7 @@ class EveryPair(Runs):
                 self.assertEqual(reclaim["freed"] == 0, document["config"]["reclaim"] == "leak")
                 self.assertGreater(reclaim["retired"], 0)
 
-    def test_values_apart_from_the_index(self):
+    def test_values_in_payloads_outside_the_index(self):
         documents = self.documents(
             "--index=art",
             "--sync=olc",
@@ -116,7 +116,7 @@ class EveryPair(Runs):
         for document in documents:
             self.assertIn(document["status"], MEASURED)
 
-    def test_lookups_by_the_batch(self):
+    def test_batches_of_lookups(self):
         for sync in ("none", "rwspin", "rtm:2", "olc", "rowex", "hybrid"):
             with self.subTest(sync=sync):
                 documents = self.documents(
@@ -127,7 +127,7 @@ class EveryPair(Runs):
                     [d["config"]["batch_order"] for d in documents], [None, "side-by-side", "side-by-side", "in-turn"]
                 )
 
-    def test_changes_by_the_batch(self):
+    def test_batches_of_changes(self):
         for index in ("chained", "cuckoo"):
             for workload in ("insert", "mix:update=100", "mix:insert=100"):
                 with self.subTest(index=index, workload=workload):
@@ -148,7 +148,7 @@ class EveryPair(Runs):
         (document,) = self.documents("--index=cuckoo:shape=2x4,key=32", "--keys=u32", *SHORT)
         self.assertEqual(document["config"]["index"], "simdht:shape=2x4,key=32")
 
-    def test_options_of_an_index_that_contradict_one_another_leave_out_their_point_alone(self):
+    def test_contradictory_options_of_an_index_skip_only_their_own_point(self):
         if "simdht" not in {index for index, _, _ in self.pairs}:
             self.skipTest("simdht is not in this build")
         words = ("--index=simdht:shape={2x1,2x4},kernel={vertical,selective,horizontal}", "--sync=rwspin", "--json", *SHORT)
@@ -165,7 +165,7 @@ class EveryPair(Runs):
         alone = run("--index=simdht:shape=2x4,kernel=vertical", "--sync=rwspin", "--json", *SHORT)
         self.assertEqual((alone.returncode, alone.stdout, len(alone.stderr.splitlines())), (2, "", 1))
 
-    def test_an_option_that_does_nothing_is_a_note(self):
+    def test_a_note_says_that_an_option_is_inert(self):
         note = "--warmup=20ms is inert: --workload=insert begins with an empty index"
         arguments = ["--workload={lookup,insert}", "--records=20000", "--ops=2000", "--warmup=20ms"]
         for document in self.documents(*arguments, count=2):
@@ -173,7 +173,7 @@ class EveryPair(Runs):
             self.assertEqual(document["config"]["warmup_s"], 0 if document["config"]["workload"] == "insert" else .02)
         self.assertIn(f"row 2: {note}", run(*arguments).stdout)
 
-    def test_options_of_a_file_are_relative_to_where_the_command_is_typed(self):
+    def test_paths_in_a_file_of_options_are_relative_to_the_current_folder(self):
         with tempfile.TemporaryDirectory() as folder:
             pathlib.Path(folder, "defaults").write_text("# ours\n--sync={none,olc}\n--keys=file:words\n--json\n", encoding="ascii")
             pathlib.Path(folder, "words").write_text("a\nb\nc\n", encoding="ascii")
@@ -211,11 +211,11 @@ class EveryPair(Runs):
                 self.assertGreater(counters["commits"], 0.9 * counters["ops"])
             else:
                 self.assertEqual(document["status"], "degraded")
-                self.assertIsNone(document["sync"]["aborts"])   # none was begun, which is not the same as none aborted
+                self.assertIsNone(document["sync"]["aborts"])   # no transaction was begun, which is not the same as no abort
                 self.assertEqual(counters["begins"], 0)
                 self.assertEqual(counters["fallbacks"], counters["ops"])
                 self.assertEqual(document["sync"]["fallback_rate"], 1)
-                self.assertNotIn("zero", counters)   # aborts stand in their own section only
+                self.assertNotIn("zero", counters)   # aborts are only in their own section
                 refused = run("--index=art", "--sync=rtm:20", "--strict", *SHORT)
                 self.assertEqual(refused.returncode, 2)
                 self.assertEqual(len(refused.stderr.splitlines()), 1, refused.stderr)
@@ -227,7 +227,7 @@ class EveryPair(Runs):
             self.assertEqual(document[part][f"{name}_reason"], "this index keeps nothing")
         self.assertNotIn("0 bytes", run("--index=null", "--sync=none", *SHORT).stdout)
 
-    def test_a_file_of_wiscer_runs_as_it_is_or_is_written_and_replayed(self):
+    def test_a_wiscer_file_runs_directly_or_is_written_as_a_trace_and_replayed(self):
         with tempfile.TemporaryDirectory() as folder:
             lines = ("initialSize=5000\noperationCount=20000\nfetchProportion=.6\ninsertProportion=.3\ndeleteProportion=.1\n"
                      "keyPattern=sequential\n")
@@ -268,7 +268,7 @@ class EveryPair(Runs):
             self.assertIn("operations   4,000: read 40.0 %, insert 42.9 %, upsert 10.0 %, erase 7.2 %", info.stdout)
             self.assertIn("keys         110,", info.stdout)
             self.assertEqual(run("trace", "info", ours).stdout, info.stdout)
-            # The same of standard input and compressed, whatever the name.
+            # Standard input and compressed files give the same trace, whatever the name.
             plain, before = pathlib.Path(recorded).read_bytes(), pathlib.Path(ours).read_bytes()
             half = len(plain) // 2
             packed = pathlib.Path(f"{folder}/packed")
@@ -295,7 +295,7 @@ class EveryPair(Runs):
                 self.assertTrue(document["validation"]["passed"])
                 self.assertEqual(document["throughput"]["per_operation"]["erase"]["count"], 286)
                 prints.add((document["stream"]["fingerprint"], document["validation"]["found_keys"]))
-            self.assertEqual(len(prints), 1)   # the order on each key is kept, so what is left is the same
+            self.assertEqual(len(prints), 1)   # the order on each key is kept, so the same keys are left
             pathlib.Path(recorded).write_text("no such line", encoding="ascii")
             for to in (ours, recorded, "/dev/null", folder):
                 self.assertEqual(run("trace", "convert", "twitter", recorded, to).returncode, 2, to)
@@ -327,11 +327,11 @@ class EveryPair(Runs):
             table, reasons = run("rows", str(result)).stdout.split("\n\n")
             lines = table.splitlines()
             self.assertEqual([line.split(" | ")[-1] for line in lines], ["Phase", "warm", "shift", "grow"])
-            self.assertIn("L2 Misses", reasons)   # nobody asked for them
+            self.assertIn("L2 Misses", reasons)   # --pmu did not ask for them
             (document,) = self.documents("--index=art", "--sync=olc", f"--workload=phases:{phases}", "--records=20000", "--ops=1000")
             self.assertIn("the run stopped in phase 1 of 3, warm", document["health"]["notes"])
 
-    def test_threads_make_the_operations_that_the_fingerprint_is_of(self):
+    def test_the_fingerprint_is_the_same_for_any_number_of_threads(self):
         for workload in (["--workload=mix:read=50,insert=25,erase=25"], ["--workload=ycsb-d"], ["--workload=wiscer:steady-state"]):
             prints = set()
             for threads in (1, 2, 3):

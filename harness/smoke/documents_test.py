@@ -1,4 +1,4 @@
-"""Documents of the real binary: what they say, what is made of them, and what is null with a reason.
+"""Documents of the real binary: their numbers, the commands that read them, and nulls with a reason.
 
 Run by CTest, which says where the binary is; by hand:
 LATCHLAB_HARNESS=build/release/harness python3 harness/smoke/documents_test.py
@@ -40,7 +40,7 @@ class Documents(Runs):
                 self.assertEqual(done.returncode, 0, done.stderr)
                 self.assertTrue(done.stdout.startswith(f"{pair[0]} under {pair[1]}"), done.stdout)
 
-    def test_lists_and_repetitions_make_a_document_each(self):
+    def test_each_point_and_repetition_has_a_document(self):
         with tempfile.TemporaryDirectory() as folder:
             documents = self.documents(
                 "--index=art",
@@ -58,7 +58,7 @@ class Documents(Runs):
             for document in written:
                 self.checked(document, "--out")
 
-    def test_what_does_not_reach_an_index_is_null_with_a_reason(self):
+    def test_options_that_do_not_reach_an_index_are_null_with_a_reason(self):
         if not any(index == "tbb" for index, _, _ in self.pairs):
             self.skipTest("there is no tbb in this build")
         (document,) = self.documents("--index=tbb", "--sync=own", *SHORT)
@@ -99,7 +99,7 @@ class Documents(Runs):
             self.assertGreater(reclaim["freed"], 0)
             self.assertEqual(reclaim["stalled"], 0)
 
-    def test_a_comparison_has_a_schema_too(self):
+    def test_a_comparison_matches_its_schema(self):
         document = self.comparison("--a=--sync=none", "--b=--sync=rtm:20 --threads=2", "--replicates=2", *SHORT)
         self.assertEqual([v["name"] for v in document["variants"]], ["a", "b"])
         plain, elided = document["variants"]
@@ -113,7 +113,7 @@ class Documents(Runs):
             self.assertEqual(elided["commits_per_begin_reason"], "no transaction was begun")
         self.assertEqual((plain["verdict"], elided["verdict"]), ("base", "withheld"))   # two blocks are too few
 
-    def test_results_are_compared_with_those_of_another_day(self):
+    def test_existing_results_are_compared(self):
         with tempfile.TemporaryDirectory() as folder:
             for policy in ("none", "olc"):
                 self.documents(f"--sync={policy}", "--threads=1..2", f"--out={folder}/{policy}", *SHORT, count=2)
@@ -124,18 +124,18 @@ class Documents(Runs):
                 self.conforms(self.comparisons, document, "compare")
                 self.assertEqual(document["common"], f"threads={threads}")
                 self.assertTrue(document["variants"][1]["command"].startswith(f"{folder}/olc  sync=olc"))
-                self.assertEqual(document["variants"][1]["verdict"], "withheld")   # one replicate of each
+                self.assertEqual(document["variants"][1]["verdict"], "withheld")   # there is one replicate of each variant
             done = run("compare", f"{folder}/none", f"{folder}/olc")
             self.assertIn("1 replicate is too few", done.stdout)
 
-    def test_limits_are_a_command_too(self):
+    def test_the_limits_command_matches_its_schema(self):
         done = run("limits", "--footprint=1Mi", "--json")
         self.assertEqual(done.returncode, 0, done.stderr)
         schema = json.loads((TREE / "harness/commands/limits.schema.json").read_text())
         self.conforms(jsonschema.Draft7Validator(schema), json.loads(done.stdout), "limits")
 
     def test_events_are_counted_or_say_why_not(self):
-        words = ["--pmu=tsx,cache,CYCLES:u", "--pmu=TC_deliver_mode:DD", "--pmu=off"]   # the second is an event of 2000
+        words = ["--pmu=tsx,cache,CYCLES:u", "--pmu=TC_deliver_mode:DD", "--pmu=off"]   # the second is of a processor of 2000
         mixed, elsewhere, off = self.documents(*words, *SHORT, count=3)
         self.assertEqual([d["config"]["pmu"] for d in (mixed, elsewhere, off)], [word[len("--pmu="):] for word in words])
         families = [event["family"] for event in mixed["pmu"]["events"]]
@@ -143,12 +143,12 @@ class Documents(Runs):
         for event in mixed["pmu"]["events"]:
             if event["count"] is not None:
                 self.assertGreater(event["count"]["enabled_ns"], 0, event)
-            elif event["family"] in ("software", "cache", "named"):   # the kernel was asked
+            elif event["family"] in ("software", "cache", "named"):   # the kernel decides whether to count these
                 self.assertRegex(event["count_reason"], "^E[A-Z]+: |^never scheduled", event)
         self.assertIn("netburst", elsewhere["pmu"]["events"][-1]["count_reason"])
         self.assertEqual((off["pmu"], off["pmu_reason"]), (None, "--pmu=off"))
 
-    def test_events_of_transactions_have_names_on_every_processor_that_has_them(self):
+    def test_events_of_transactions_have_names_on_every_processor_with_tsx(self):
         for processor in ("hsw", "hsw_ep", "bdw", "skl", "skx", "clx", "icl", "icx", "spr"):
             with self.subTest(processor=processor):
                 done = subprocess.run(

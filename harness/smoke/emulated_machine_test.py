@@ -1,6 +1,6 @@
-"""Threads, memory and transactions on a machine of four NUMA nodes and two sockets (src/testing/emulated_machine.py): what
-the harness observes there is what it was asked for. Booted once for all tests, and skipped where there is no QEMU, unless
-LATCHLAB_SKIP_NOTHING is set, as .ci/run does.
+"""Threads, memory and transactions on a machine of four NUMA nodes and two sockets (src/testing/emulated_machine.py): the
+harness must observe there what it was asked for. The machine boots once for all tests. The tests are skipped without QEMU,
+unless LATCHLAB_SKIP_NOTHING is set, as .ci/run does.
 
 Run by CTest; by hand: LATCHLAB_HARNESS=build/release/harness python3 harness/smoke/emulated_machine_test.py
 """
@@ -19,9 +19,9 @@ HARNESS = os.environ.get("LATCHLAB_HARNESS") or str(TREE / "build/release/harnes
 RECORDS = 50_000
 SHORT = f"--json --records={RECORDS} --ops=2000 --warmup=0 --progress=none"
 
-HITS = "grep numa_hit /sys/devices/system/node/node*/numastat | grep -o '[0-9]*$'"   # pages that each node has given out so far
+HITS = "grep numa_hit /sys/devices/system/node/node*/numastat | grep -o '[0-9]*$'"   # pages that each node has allocated so far
 
-# What each run adds to SHORT.
+# The options that each run adds to SHORT.
 RUNS = {
     "compact": "--threads=8",
     "scatter": "--threads=4 --pin=scatter",
@@ -47,7 +47,7 @@ LINES |= {
     run: f"{HITS}; harness {SHORT} {options}; {HITS}"
     for run, options in {
         "malloc": "--threads=2 --mem=bind:3 --alloc=malloc",
-        "own memory": "--index=simdht:slots=1M --sync=rwspin --mem=bind:3",   # a table of 16 MB, made before a thread joins
+        "own memory": "--index=simdht:slots=1M --sync=rwspin --mem=bind:3",   # a table of 16 MB, built before a thread joins
         "own memory, first touched": "--index=simdht:slots=1M --sync=rwspin --pin=cluster:2",
     }.items()
 }
@@ -70,20 +70,20 @@ class Machine(unittest.TestCase):
         return document
 
     def processors(self, run):
-        """That the threads ran on, after a look that it is where they were to run."""
+        """Checks that the threads ran on the requested processors, and returns these."""
         threads = self.document(run)["placement"]["threads"]
         observed = [thread["observed_cpu"] for thread in threads]
         self.assertEqual(observed, [thread["requested_cpu"] for thread in threads])
         return observed
 
     def nodes(self, run, by):
-        """Where pages of the index lie, and their shares, after a look that the run says who placed them."""
+        """Checks how the run says that memory was placed, and returns the nodes of the index's pages with their shares."""
         memory = self.document(run)["placement"]["memory"]
         self.assertEqual(memory["by"], by)
         self.assertGreater(memory["observed"]["pages"], 100)
         return {place["node"]: place["share"] for place in memory["observed"]["shares"]}
 
-    def test_the_machine_is_the_one_that_is_drawn(self):
+    def test_the_machine_is_the_described_one(self):
         machine = self.document("compact")["machine"]
         self.assertEqual([machine["sockets"], machine["numa_nodes"], machine["cores"], machine["processors"]], [2, 4, 4, 8])
 
@@ -127,7 +127,7 @@ class Machine(unittest.TestCase):
                 self.assertAlmostEqual(share, 1 / len(places), delta=0.1)
 
     def came_from(self, node, run, least_bytes):
-        """Checks that all but a little of the memory that was given out meanwhile is this node's."""
+        """Checks that nearly all of the memory allocated during the run is from this node."""
         hits = [int(line) for line in results[run].stdout.splitlines() if line.isdigit()]
         given = [after - before for before, after in zip(hits[:4], hits[4:], strict=True)]
         self.assertGreater(given[node], least_bytes // 4096)
@@ -137,9 +137,9 @@ class Machine(unittest.TestCase):
         memory = self.document("malloc")["placement"]["memory"]
         self.assertEqual(memory["by"], "threads")
         self.assertIn("malloc", memory["observed_reason"])
-        self.came_from(3, "malloc", RECORDS * 16)   # a key and its value, at the very least
+        self.came_from(3, "malloc", RECORDS * 16)   # at least a key and its value
 
-    def test_what_an_index_takes_before_threads_join_lies_where_they_would_have_it(self):
+    def test_memory_taken_before_threads_join_is_placed_as_theirs(self):
         if "there is no 'simdht'" in results["own memory"].stderr:
             self.skipTest("this build has no simdht")
         self.assertEqual(self.document("own memory")["placement"]["memory"]["by"], "threads")
@@ -147,7 +147,7 @@ class Machine(unittest.TestCase):
         self.came_from(2, "own memory, first touched", 16_000_000)
 
     def test_the_limits_are_those_of_the_memory_that_threads_would_use(self):
-        # Two threads of compact are on nodes 0 and 1; what the lines take is laid by one of them.
+        # Two threads of compact are on nodes 0 and 1; one of them places the buffer of the limits.
         for run, nodes in (("limits", (0, 1)), ("limits bound", (2,))):
             done = results[run]
             self.assertEqual(done.status, 0, done.stderr)
@@ -156,7 +156,7 @@ class Machine(unittest.TestCase):
             for node in nodes:
                 self.assertGreater(given[node], (32 << 20) // 4096 // len(nodes), f"{run}: {given}")
 
-    def test_a_node_that_is_not_there_is_wrong_input(self):
+    def test_a_node_that_does_not_exist_is_wrong_input(self):
         done = results["no such node"]
         self.assertEqual((done.status, done.stderr.count("\n")), (2, 1))
         self.assertIn("there is no node 4; this process may use nodes 0-3", done.stderr)

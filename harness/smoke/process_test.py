@@ -1,4 +1,4 @@
-"""The real binary among other processes: preloaded libraries, full disks, signals, and what it prints without running anything.
+"""The real binary as a process: preloaded libraries, full disks, signals, and commands that run nothing.
 
 Run by CTest, which says where the binary is; by hand:
 LATCHLAB_HARNESS=build/release/harness python3 harness/smoke/process_test.py
@@ -40,7 +40,7 @@ class Process(Runs):
                 self.assertEqual(document["config"]["alloc"], word)
         (document,) = self.documents("--alloc=arena", *SHORT)
         self.assertIsNone(document["memory"]["malloc"])
-        # In lists it is the one library of the process.
+        # In a list, one malloc is served by preloading it for the whole process.
         words = [d["config"]["alloc"] for d in self.documents("--alloc={arena,jemalloc}", *SHORT, count=2)]
         self.assertEqual(words, ["arena", "jemalloc"])
 
@@ -64,7 +64,7 @@ class Process(Runs):
             self.assertEqual(sorted(d["config"]["alloc"] for d in kept.values()), sorted(served))
             self.assertEqual(list(kept), [d["run_id"] for d in kept.values()])
 
-    def test_a_run_that_dies_alone_is_a_row_that_failed(self):
+    def test_a_run_whose_process_dies_is_a_failed_row(self):
         words = ["--alloc={malloc,jemalloc}", "--sync=olc", "--records=20000", "--ops=30M", "--warmup=0", "--json"]
         with subprocess.Popen([HARNESS, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
             child = child_of(process.pid)
@@ -78,7 +78,7 @@ class Process(Runs):
         self.assertEqual(failed["config"]["alloc"], "malloc")
         self.assertIn(self.checked(good, words)["status"], MEASURED)
 
-    def test_a_malloc_that_somebody_preloads_is_told(self):
+    def test_a_malloc_that_the_user_preloads_is_reported(self):
         environment = {**os.environ, "LD_PRELOAD": "libjemalloc.so.2"}
         done = subprocess.run(
             [HARNESS, "--alloc=malloc", "--json", *SHORT], capture_output=True, text=True, env=environment, check=True
@@ -97,7 +97,7 @@ class Process(Runs):
             "harness: --alloc=jemalloc: libjemalloc.so.2 was preloaded, but malloc is still that of libc.so.6\n",
         )
 
-    def test_what_cannot_be_written_loses_nothing_else(self):
+    def test_output_that_cannot_be_written_loses_nothing_else(self):
         for options in (["--progress=plain"], ["--progress=plain", "--json"]):
             with open("/dev/full", "w", encoding="utf-8") as full:
                 done = subprocess.run([HARNESS, *options, *SHORT], stdout=subprocess.PIPE, stderr=full, text=True,
@@ -120,7 +120,7 @@ class Process(Runs):
             self.assertIn("cannot be written", said)
 
     def test_the_first_document_that_cannot_be_kept_is_printed_and_nothing_follows(self):
-        """A limit on the size of files is what a disk has that is nearly full: the larger of two documents finds no room."""
+        """A limit on the size of files stands for a disk that is nearly full: the larger of two documents finds no room."""
         points = ["--threads={1,40,2}", *SHORT]
         with tempfile.TemporaryDirectory() as roomy:
             self.assertEqual(run(f"--out={roomy}", *points).returncode, 0)
@@ -141,10 +141,10 @@ class Process(Runs):
                 where = f"{folder}/{lost['run_id']}.json"
                 says = f"{re.escape(where)}.*: File too large; its document is on stdout, and 1 of 3 runs were not begun"
                 self.assertRegex(done.stderr.splitlines()[-1], says)
-                (kept,) = pathlib.Path(folder).iterdir()   # and no part of another
+                (kept,) = pathlib.Path(folder).iterdir()   # and no part of another document
                 self.assertEqual(json.loads(kept.read_text())["config"]["threads"], 1)
 
-    def test_who_waits_for_input_is_stopped_by_a_signal_and_leaves_nothing(self):
+    def test_a_signal_stops_a_command_that_waits_for_input_and_leaves_no_file(self):
         for arguments in (["explain", "-"], ["trace", "convert", "twitter", "-", "never.trace"]):
             with tempfile.TemporaryDirectory() as folder, subprocess.Popen(
                 [HARNESS, *arguments], stdin=subprocess.PIPE, stderr=subprocess.DEVNULL, cwd=folder) as process:
@@ -157,7 +157,7 @@ class Process(Runs):
                 self.assertEqual(os.listdir(folder), [])
 
     def read(self, pipe):
-        """Waits until what is written there is read, so that the reader waits for more."""
+        """Writes to the pipe and waits until that is read, so that the reader waits for more."""
         pipe.write(b"{")
         pipe.flush()
         for _ in range(6000):
@@ -167,14 +167,14 @@ class Process(Runs):
         self.fail("nothing is read")
 
     def begun(self, folder, already=0):
-        """Waits until something more is written there."""
+        """Waits until the folder has one more file."""
         for _ in range(6000):
             if len(os.listdir(folder)) > already:
                 return
             time.sleep(.01)
         self.fail("nothing is written")
 
-    def test_what_a_killed_writer_leaves_is_removed_by_the_next_and_a_living_ones_is_not(self):
+    def test_the_next_writer_removes_the_file_of_a_killed_one_but_not_of_a_living_one(self):
         with tempfile.TemporaryDirectory() as folder:
             convert = [HARNESS, "trace", "convert", "twitter", "/dev/stdin", f"{folder}/a.trace"]
             line = b"1,k,1,1,1,get,0\n"
@@ -195,7 +195,7 @@ class Process(Runs):
             done = subprocess.run(convert, input=line, capture_output=True, timeout=300, check=False)
             self.assertEqual(done.returncode, 0, done.stderr)
             self.assertEqual(sorted(os.listdir(folder)), sorted([living, "a.trace"]))
-            # Where results are written, too.
+            # The same in a folder of results.
             kill(waiting(2))
             self.assertEqual(run(f"--out={folder}", *SHORT).returncode, 0)
             names = [name for name in os.listdir(folder) if not name.endswith(".json")]
@@ -211,7 +211,7 @@ class Process(Runs):
         self.assertIn("memory of the index from nodes 0-3 in turn\n", done.stdout)
         self.assertNotIn("Mops/s", done.stdout)
 
-    def test_it_says_what_there_is(self):
+    def test_lists_doctor_and_help_print_and_succeed(self):
         for arguments in (["list"], ["list", "policies"], ["doctor"], ["help"]):
             done = run(*arguments)
             self.assertEqual(done.returncode, 0, (arguments, done.stderr))

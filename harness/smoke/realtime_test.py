@@ -1,5 +1,5 @@
-"""What takes a time rather than a number of operations: phases that end by the clock, warm-ups, operations that arrive at a
-rate, and signals to a run that would go on.
+"""Tests that take a time instead of a number of operations: phases that end by the clock, warm-ups, operations that arrive at
+a rate, and signals to a run that would go on.
 
 Run by CTest, which says where the binary is; by hand:
 LATCHLAB_HARNESS=build/release/harness python3 harness/smoke/realtime_test.py
@@ -23,7 +23,7 @@ BRIEF = ["--time=10ms", "--warmup=2ms", "--sample=4ms", "--records=20000"]   # l
 
 
 def counts_in(encoded):
-    """The largest value of a bucket to how many it holds, of HdrHistogram's compressed encoding: read as its format says."""
+    """Decodes HdrHistogram's compressed encoding: returns the count of each bucket by its largest value."""
     packed = base64.b64decode(encoded)
     cookie, length = struct.unpack(">ii", packed[:8])
     assert (cookie, length) == (0x1C849314, len(packed) - 8)
@@ -49,7 +49,7 @@ def counts_in(encoded):
 
 class RealTime(Runs):
     def test_an_insert_run_that_ends_by_time_says_so(self):
-        # More records than a stall of some seconds lets it insert.
+        # There are more records than the run can insert, even if it stalls for some seconds.
         (document,) = self.documents("--workload=insert", "--records=50M", "--time=5ms")
         self.assertEqual(document["throughput"]["ended_by"], "time")
         self.assertLess(document["throughput"]["operations"], 50_000_000)
@@ -57,7 +57,7 @@ class RealTime(Runs):
         (document,) = self.documents("--workload=insert", "--records=1000")
         self.assertEqual(document["throughput"]["ended_by"], "records")
 
-    def test_what_the_warm_up_inserts_is_said(self):
+    def test_the_result_reports_what_the_warm_up_inserts(self):
         arguments = ("--workload=mix:read=50,insert=50", "--records=1000", "--ops=1000", "--warmup=10ms")
         (document,) = self.documents(*arguments)
         (warmup,) = (phase for phase in document["phases"] if phase["name"] == "warmup")
@@ -90,7 +90,7 @@ class RealTime(Runs):
         ):
             counts = exported[f"Tag={tag}"]
             self.assertEqual(sum(counts.values()), summary["count"])
-            # The largest is known better than its bucket says; where another of theirs is told from it, it stands there.
+            # The maximum is exact, so HdrHistogram may count it in another bucket than the end of ours.
             self.assertEqual(list(counts.items())[:-1], [tuple(pair) for pair in summary["histogram"][:-1]])
             self.assertGreaterEqual(max(counts), summary["max_ns"])
         self.assertRegex(text, rf"1\.000000000000 +{latency['response']['count']}\n#\[Mean")
@@ -114,13 +114,13 @@ class RealTime(Runs):
                                          "--rate=trace:10000")
         self.assertEqual(document["config"]["rate"], "trace:10000")
         self.assertEqual(document["offer"]["arrivals"], 2000)
-        self.assertGreaterEqual(document["throughput"]["seconds"], .19)   # two thousand seconds, but for the last operation's
+        self.assertGreaterEqual(document["throughput"]["seconds"], .19)   # two thousand seconds, without the last operation's
 
-    def test_a_rate_that_keeps_a_bound_is_looked_for(self):
+    def test_slo_searches_for_a_rate_that_keeps_the_bound(self):
         (document,) = self.documents("--slo=p50:1min", *BRIEF)
         tries = document["slo"]["tries"]
         self.assertEqual(document["config"]["rate_reason"], "--slo looks for it")
-        self.assertGreaterEqual(tries[-1]["served"], 0.9999 * document["throughput"]["per_second"])   # of which more seconds may be
+        self.assertGreaterEqual(tries[-1]["served"], 0.9999 * document["throughput"]["per_second"])   # whose time may be slightly longer
         for one in tries:
             self.assertLessEqual(one["served"], one["offered"])
             self.assertTrue(one["served"] > 0.9899 * one["offered"] or not one["kept"])
@@ -136,14 +136,14 @@ class RealTime(Runs):
         self.assertEqual(process.returncode, 130, err)
         self.assertEqual([json.loads(line)["config"]["alloc"] for line in out.splitlines()], ["malloc"])
 
-    def test_a_stop_that_is_asked_for_twice_loses_nothing(self):
-        """timeout(1) signals the process and then its group."""
+    def test_two_stop_signals_lose_nothing(self):
+        """timeout(1) signals the process, and then its group."""
         arguments = ["--json", "--progress=plain", "--records=20000", "--time=60s"]
         pipe = subprocess.PIPE
         with subprocess.Popen([HARNESS, *arguments], stdout=pipe, stderr=pipe, text=True) as process:
             process.stderr.readline()   # a phase has begun, so the handlers are there
             process.send_signal(signal.SIGINT)
-            time.sleep(0.001)   # two that wait are one
+            time.sleep(0.001)   # two pending signals would be delivered as one
             process.send_signal(signal.SIGINT)
             out, _ = process.communicate(timeout=300)
         self.assertEqual(process.returncode, 130)
@@ -151,7 +151,7 @@ class RealTime(Runs):
         self.conforms(self.results, document, arguments)
         self.assertTrue(document["interrupted"])
 
-    def test_a_comparison_that_is_killed_takes_its_child_along(self):
+    def test_the_child_of_a_killed_comparison_dies_with_it(self):
         command = [HARNESS, "ab", "--a=--sync=none", "--b=--sync=olc", "--records=20000", "--time=5min", "--progress=none"]
         with subprocess.Popen(command, stdout=subprocess.DEVNULL) as process:
             self.assertTrue(kill_with_child(process))

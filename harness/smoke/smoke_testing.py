@@ -1,4 +1,4 @@
-"""What the tests of the real binary share: how it is run, and what must hold for every result."""
+"""Helpers that the tests of the real binary share: they run it, and check what must hold for every result."""
 
 import json
 import os
@@ -19,9 +19,9 @@ except ImportError:
 
 TREE = pathlib.Path(__file__).resolve().parents[2]
 HARNESS = os.path.abspath(os.environ.get("LATCHLAB_HARNESS") or TREE / "build/release/harness")
-MEASURED = ("ok", "noisy")   # of a run on a machine whose processors others may have
+MEASURED = ("ok", "noisy")   # statuses of a run on a machine that other programs may use
 SHORT = ["--ops=2000", "--warmup=0", "--records=20000"]
-# Where locks serve in order of arrival and threads share processors, every operation waits for a switch.
+# With locks that serve in order of arrival, and threads that share processors, every operation waits for a context switch.
 IN_TURN = {"ticket": ["--ops=300"], "mcs": ["--ops=300"]}
 
 
@@ -30,12 +30,12 @@ def run(*arguments):
 
 
 def as_zstd(data):
-    """Under 128 KiB as a frame of zstd that holds it as it is: Debian's Python has no zstd."""
+    """Returns less than 128 KiB of data as an uncompressed frame of zstd, since Debian's Python has no zstd."""
     return b"\x28\xb5\x2f\xfd\xa0" + struct.pack("<I", len(data)) + struct.pack("<I", len(data) << 3 | 1)[:3] + data
 
 
 def child_of(pid, seconds=60):
-    """A descriptor of the first child that the process has, waited for at most so long: it is readable when the child has ended."""
+    """Waits for the first child of the process and returns its descriptor, which is readable when the child has ended."""
     for _ in range(100 * seconds):
         children = pathlib.Path(f"/proc/{pid}/task/{pid}/children").read_text(encoding="ascii").split()
         if children:
@@ -45,7 +45,7 @@ def child_of(pid, seconds=60):
 
 
 def kill_with_child(process):
-    """Kills the process alone; whether its child has ended within a minute. It has afterwards."""
+    """Kills the process alone, and returns True if its child ends within a minute. Kills the child otherwise."""
     child = child_of(process.pid)
     process.kill()
     process.wait()
@@ -57,19 +57,19 @@ def kill_with_child(process):
 
 
 def pairs():
-    """(index, policy, traits of the index) of everything in this build, from `harness list`."""
+    """Returns (index, policy, traits of the index) for every pair in this build, from `harness list`."""
     found = []
     for line in run("list", "indexes").stdout.splitlines()[1:]:
         match = re.fullmatch(r"  (\S+) +(.*); under (.*)", line)
         if match is None:
-            continue  # an option
+            continue  # the line of an option
         for policy in match.group(3).split(", "):
             found.append((match.group(1), policy, match.group(2).split(", ")))
     return found
 
 
 def cover(pairs):
-    """Some of the pairs, in which every index and every policy occurs."""
+    """Returns some of the pairs, in which every index and every policy occurs."""
     seen = set()
     out = []
     for index, policy, traits in pairs:
@@ -80,7 +80,7 @@ def cover(pairs):
 
 
 def bare_nulls(document, path=""):
-    """Where a document says null without saying why."""
+    """Returns the places where a document has a null without a reason."""
     if isinstance(document, list):
         return [null for i, item in enumerate(document) for null in bare_nulls(item, f"{path}/{i}")]
     if not isinstance(document, dict):
@@ -119,7 +119,7 @@ class Runs(unittest.TestCase):
         self.assertEqual(problems + bare_nulls(document), [], arguments)
 
     def checked(self, document, arguments):
-        """What must hold for every result."""
+        """Checks what must hold for every result, and returns it."""
         self.conforms(self.results, document, arguments)
         self.assertIn(document["status"], (*MEASURED, "degraded"), (arguments, document["reason"]))
         self.assertEqual(document["reason"] == "", document["status"] == "ok", arguments)

@@ -1,4 +1,4 @@
-"""Four hundred wrong inputs: options, combinations, files. Each is refused with one line and exit status 2, and nothing runs.
+"""Four hundred wrong inputs: options, combinations and files. Each is refused with one line and exit status 2, and nothing runs.
 
 Run by CTest, which says where the binary is; by hand:
 LATCHLAB_HARNESS=build/release/harness python3 harness/smoke/wrong_input_test.py
@@ -18,7 +18,7 @@ from smoke_testing import as_zstd
 TREE = pathlib.Path(__file__).resolve().parents[2]
 HARNESS = os.environ.get("LATCHLAB_HARNESS") or str(TREE / "build/release/harness")
 
-# One option that is wrong by itself, whatever the index.
+# Options that are wrong by themselves, with any index.
 OPTIONS = """
 --no-such --threds=2 --threads --threads= --threads=0 --threads=-1 --threads=1.5 --threads=two --threads=1025 --threads=1e3
 --threads=99999999999999999999 --threads=1..0 --threads=1..8*1 --threads=1..8+0 --threads=1..8*0 --threads={1,2 --threads=1,2}
@@ -63,7 +63,7 @@ OPTIONS = """
 --workload=phases: --workload=phases:/no/such --workload=phases:/dev/zero --workload=phases:/etc/passwd --keys=trace --keys=trace:/no/such --keys=url:2Gi --dist=self-similar:1e-10
 """.split()
 
-# Words that are right, but not together; and commands.
+# Command lines whose words are right by themselves, but not together; and wrong commands.
 COMBINATIONS = [
     ["--time=1s", "--ops=5"],
     ["--index=art", "--index=art"],
@@ -182,10 +182,10 @@ COMBINATIONS = [
     ["experiment", "policies", "--fast"],
 ]
 
-# Files that end after a terabyte of nothing: whoever reads on is out of memory.
+# The size of a sparse file: a reader that goes on through this terabyte of nothing runs out of memory.
 SPARSE = 1 << 40
 
-# Files: what they hold, and the option that names them.
+# Wrong files: the option that names each, and its content.
 WISCER = "operationCount=9\n"
 FILES = [
     ("--keys=file:", SPARSE),
@@ -248,7 +248,7 @@ FILES = [
         "fetchProportion=.9999999\ninsertProportion=1e-7")),
 ]
 
-# No text at all: what names it, and the end of what is then said, behind the bytes that the message quotes.
+# Commands that read a binary file, and the end of their message, behind the bytes that it quotes.
 BINARY = b"\0\1\x1b[2J\xff\xc3(" * 9
 NO_TEXT = [
     (["--workload=wiscer:{}"], "' is not key=value"),
@@ -260,12 +260,12 @@ NO_TEXT = [
      ": line 1: names no columns key and op, as in key,op,size,op_count,key_size"),
 ]
 
-# What is nearly a result with rows.
+# Malformed results with rows.
 RESULTS = [b'{"throughput": {}, "sync": {}' + rows + b"}" for rows in (
     b"", b', "rows": null', b', "rows": 7', b', "rows": {}', b', "rows": [7]', b', "rows": [{}]', b', "rows": [{"operations": 3}]',
     b', "rows": [{"operations": "3", "seconds": 1}]', b', "rows": [{"operations": 3, "seconds": 0}]')]
 
-# What is converted, and as what.
+# Wrong traces: formats and contents.
 META = b"key,op,op_count\n"
 LINES = b"1,k,1,1,1,get,0\n" * 1000
 CONVERTED = [
@@ -305,7 +305,7 @@ CONVERTED = [
 
 class WrongInput(unittest.TestCase):
     def refuse(self, arguments):
-        """What is wrong with how the harness refused them, None for nothing."""
+        """Runs the harness and returns what is wrong with its refusal, or None."""
         done = subprocess.run([HARNESS, *arguments], capture_output=True, timeout=120, check=False, stdin=subprocess.DEVNULL)
         said = done.stderr.decode(errors="replace")
         one_line = said.startswith("harness: ") and said.endswith("\n") and said[:-1].isprintable() and len(said) > 20
@@ -336,17 +336,17 @@ class WrongInput(unittest.TestCase):
             self.assertGreaterEqual(len(cases), 400)
             with concurrent.futures.ThreadPoolExecutor(max_workers=2) as pool:
                 faults = [fault for fault in pool.map(self.refuse, cases) if fault]
-            self.assertEqual(sorted(os.listdir(folder)), files)   # no trace, and none in part
+            self.assertEqual(sorted(os.listdir(folder)), files)   # no trace was written, not even in part
         self.assertEqual(faults, [], "\n" + "\n".join(faults))
 
-    def test_a_message_goes_on_behind_the_bytes_that_it_quotes(self):
+    def test_a_message_quotes_binary_bytes_and_goes_on(self):
         with tempfile.TemporaryDirectory() as folder:
             path = self.written(folder, "binary", BINARY)
             for arguments, end in NO_TEXT:
                 with self.subTest(arguments=arguments):
                     arguments = [argument.format(path) for argument in arguments]
                     done = subprocess.run([HARNESS, *arguments], capture_output=True, timeout=120, check=False)
-                    said = done.stderr.decode()   # strict: what is no character stands there as an escape
+                    said = done.stderr.decode()   # strict, since the message must escape bytes that are no characters
                     self.assertEqual(done.returncode, 2)
                     self.assertTrue(said.endswith(end + "\n"), said)
                     self.assertTrue(said[:-1].isprintable(), said)
