@@ -31,7 +31,7 @@ Words missing(const Words& args) { return missing_pairs(args, a_part()); }
 
 std::string refused_of_a_part(const Words& args) {
   const Registry registry = a_part();
-  const Topology topology = Topology::synthetic("core:2");
+  const Topology topology = Topology::synthetic("pack:1 l3:1 core:2 pu:1");
   return testing::refusal([&] {
     (void)parse_command_line(args, {.registry = registry, .memory_available = u64{8} << 30, .topology = topology});
   });
