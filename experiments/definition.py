@@ -214,7 +214,7 @@ class Table:
             raise InputError(f"{self.where}: there is no '{next(iter(self.rest))}' here; experiments/definition.py says what is")
 
 
-def read_panel(table, mode):
+def read_panel(table, mode, processors=None):
     axis = Table(f"{table.where}: x", table.take("x", dict))
     option, x_title = axis.take("option", str), axis.take("title", str)
     values = {"quick": axis.rest.pop("quick", None)}
@@ -226,7 +226,7 @@ def read_panel(table, mode):
     for m, given in values.items():
         if given != "processors" and (not isinstance(given, list) or not given):
             raise InputError(f"{axis.where}: '{m}' is neither a list nor \"processors\"")
-    x = up_to(len(os.sched_getaffinity(0))) if values[mode] == "processors" else values[mode]
+    x = up_to(processors or len(os.sched_getaffinity(0))) if values[mode] == "processors" else values[mode]
     panel = Panel(
         title=table.take("title", str),
         option=option,
@@ -256,8 +256,9 @@ def read_panel(table, mode):
     return panel
 
 
-def load(name, mode, own=()):
-    """The experiment with its points. `own`: the user's options. Raises InputError."""
+def load(name, mode, own=(), processors=None):
+    """The experiment with its points. `own`: the user's options; `processors`: how many the machine has, if not as many as this one.
+    Raises InputError."""
     path = FOLDER / f"{name}.toml"
     if name not in names():
         raise InputError(f"there is no experiment '{name}'; there are {', '.join(names())}")
@@ -277,7 +278,7 @@ def load(name, mode, own=()):
         title=table.take("title", str),
         source=table.take("source", str),
         replicates=replicates,
-        panels=[read_panel(panel, mode) for panel in table.tables("panel")],
+        panels=[read_panel(panel, mode, processors) for panel in table.tables("panel")],
         points=[],
     )
     table.done()

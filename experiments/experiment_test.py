@@ -4,10 +4,12 @@ Run by CTest, which says where the harness is; by hand:
 LATCHLAB_HARNESS=build/release/harness python3 experiments/experiment_test.py
 """
 
+import ast
 import dataclasses
 import json
 import os
 import pathlib
+import re
 import signal
 import stat
 import subprocess
@@ -17,6 +19,7 @@ import unittest
 
 TREE = pathlib.Path(__file__).resolve().parents[1]
 HARNESS = os.environ.get("LATCHLAB_HARNESS") or str(TREE / "build/release/harness")
+PLOT_HEIGHT = 240   # of Look in figure.py
 DRAWS = TREE / "build/python/bin/python"
 sys.dont_write_bytecode = True
 sys.path[:0] = [str(TREE / "experiments"), str(TREE / "harness/smoke")]
@@ -52,6 +55,20 @@ print(json.dumps({
     "sync": {"aborts": None},
 }))
 """
+
+
+def fake_in(folder, text=FAKE):
+    """Writes a harness into the folder, and returns it."""
+    harness = folder / "harness"
+    harness.write_text(text)
+    harness.chmod(harness.stat().st_mode | stat.S_IXUSR)
+    return harness
+
+
+def run_policies(folder, *arguments, python="/usr/bin/python3"):
+    """The process that ran the experiment with the harness in the folder; what it made is in `out` there."""
+    command = [python, "-B", str(TREE / "experiments/run.py"), str(folder / "harness"), "policies", f"--out={folder}/out", *arguments]
+    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
 
 
 class Definitions(unittest.TestCase):
@@ -167,17 +184,14 @@ class Runs(unittest.TestCase):
         scratch = tempfile.TemporaryDirectory()
         self.addCleanup(scratch.cleanup)
         self.folder = pathlib.Path(scratch.name)
-        self.harness = self.folder / "harness"
-        self.harness.write_text(FAKE)
-        self.harness.chmod(self.harness.stat().st_mode | stat.S_IXUSR)
+        self.harness = fake_in(self.folder)
         self.out = self.folder / "out"
         self.points = definition.load("policies", "quick").points
         self.counted = [point for point in self.points if point.curve != "rtm:20"]
         self.degraded = len(self.points) - len(self.counted)
 
-    def experiment(self, *arguments, python="/usr/bin/python3"):
-        command = [python, "-B", str(TREE / "experiments/run.py"), str(self.harness), "policies", f"--out={self.out}", *arguments]
-        return subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
+    def experiment(self, *arguments):
+        return run_policies(self.folder, *arguments)
 
     def calls(self):
         return [json.loads(line) for line in (self.folder / "calls").read_text().splitlines()]
@@ -328,27 +342,21 @@ class Runs(unittest.TestCase):
         with self.assertRaisesRegex(definition.InputError, "makes several runs of one point"):
             runner.measure(HARNESS, point, 0, 0)
 
-    @unittest.skipUnless(DRAWS.exists(), "build/python is not there: figures are drawn where PyPI can be reached")
-    def test_the_figure_has_what_was_measured_and_says_what_was_not(self):
-        done = self.experiment(python=str(DRAWS))
-        self.assertEqual(done.returncode, 0, done.stderr)
-        for suffix in ("svg", "png", "pdf", "html"):
-            self.assertGreater((self.out / f"figure.{suffix}").stat().st_size, 1000)
-        svg = (self.out / "figure.svg").read_text()
-        for text in ("A reader-writer lock keeps", "olc", "million operations a second", "left out: rtm:20: no transactions",
-                     "quick: --index=art --workload=lookup --records=4M --time=500ms", "medians of 3 runs"):
-            self.assertIn(text, svg)
-        self.assertNotIn('href="http', (self.out / "figure.html").read_text())
+    def test_what_is_not_there_to_be_drawn_again_is_told(self):
+        self.experiment()
+        lines = (self.out / "results.jsonl").read_text().splitlines()
+        (self.out / "results.jsonl").write_text("\n".join(lines[:-2]) + "\n")
+        self.assertRegex(self.experiment("--redraw").stderr, r"experiment: [12] of \d+ runs are not in ")
+        done = self.experiment("--redraw", "--", "--records=9")
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("has no run with these options; the last one had --index=art", done.stderr)
 
-    @unittest.skipUnless(DRAWS.exists(), "build/python is not there: figures are drawn where PyPI can be reached")
-    def test_a_figure_of_which_nothing_was_measured_is_drawn_too(self):
-        self.harness.write_text("#!/usr/bin/python3\nimport sys\nsys.exit('harness: out of luck')\n")
-        done = self.experiment(python=str(DRAWS))
-        self.assertEqual(done.returncode, 1)
-        self.assertNotIn("Traceback", done.stderr)
-        svg = (self.out / "figure.svg").read_text()
-        self.assertIn("There is no number to draw", svg)
-        self.assertIn("left out: none; rwspin; rtm:20; olc: failed: harness: out of luck", svg)
+    def test_a_figure_that_is_drawn_again_has_as_many_processors_as_were_there(self):
+        (self.out).mkdir()
+        record = {"binary": "b", "arguments": ["--threads=1"], "document": {"machine": {"processors": 56}}}
+        (self.out / "results.jsonl").write_text(json.dumps(record) + "\n{\"binary\": \"cut")
+        self.assertEqual(runner.last_run(self.out), ("b", 56, ["--threads=1"]))
+        self.assertEqual(definition.load("policies", "quick", (), 56).panels[0].x, [1, 2, 4, 8, 16, 32, 56])
 
     def test_a_runner_that_is_killed_takes_its_child_along(self):
         self.harness.write_text("#!/bin/sh\nexec sleep 300\n")
@@ -363,6 +371,89 @@ class Runs(unittest.TestCase):
         self.assertEqual(done.returncode, 0)
         self.assertIn("no figure is drawn", done.stderr)
         self.assertTrue((self.out / "results.jsonl").stat().st_size > 0)
+
+
+@unittest.skipUnless(DRAWS.exists(), "build/python is not there: figures are drawn where PyPI can be reached")
+class Figures(unittest.TestCase):
+    """Of policies.toml: three curves, and one that is left out."""
+
+    @classmethod
+    def setUpClass(cls):
+        scratch = tempfile.TemporaryDirectory()
+        cls.addClassCleanup(scratch.cleanup)
+        cls.folder = pathlib.Path(scratch.name)
+        cls.out = cls.folder / "out"
+        fake_in(cls.folder)
+        cls.done = run_policies(cls.folder, python=str(DRAWS))
+
+    def setUp(self):
+        self.assertEqual(self.done.returncode, 0, self.done.stderr)
+        self.svg = (self.out / "figure.svg").read_text()
+
+    def test_the_figure_has_what_was_measured_and_says_what_was_not(self):
+        for suffix in ("svg", "png", "pdf", "html"):
+            self.assertGreater((self.out / f"figure.{suffix}").stat().st_size, 1000)
+        for text in ("A reader-writer lock keeps", "olc", "million operations a second", "left out: rtm:20: no transactions",
+                     "quick: --index=art --workload=lookup --records=4M --time=500ms", "medians of 3 runs"):
+            self.assertIn(text, self.svg)
+        self.assertNotIn('href="http', (self.out / "figure.html").read_text())
+
+    def test_the_picture_is_mostly_plot(self):
+        height = float(re.search(r'height="(\d+)"', self.svg).group(1))
+        self.assertGreater(PLOT_HEIGHT / height, .5)   # with a title of two lines, and one that says what is left out
+
+    def test_curves_differ_besides_the_colour_and_no_whisker_hides_another(self):
+        said = r'aria-label="threads: 1;[^"]*curve: ([^";]+)[^>]*roledescription="MARK" [^>]*'
+        whiskers = re.findall(said.replace("MARK", "rule mark") + r'transform="translate\(([0-9.]+)', self.svg)
+        dashes = re.findall(said.replace("MARK", "line mark") + r'stroke-dasharray="([^"]*)"', self.svg)
+        shapes = re.findall(said.replace("MARK", "point") + r'd="([^"]*)"', self.svg)
+        for found in (whiskers, dashes, shapes):
+            self.assertEqual([curve for curve, _ in found], ["none", "rwspin", "olc"])
+            self.assertEqual(len({value for _, value in found}), 3, found)
+
+    def test_a_figure_for_a_paper_has_its_size_and_its_words_beside_it(self):
+        done = run_policies(self.folder, "--paper", "--width=300", "--height=200", "--font-size=9", python=str(DRAWS))
+        self.assertEqual(done.returncode, 0, done.stderr)
+        svg = (self.out / "policies.svg").read_text()
+        self.assertIn('width="300" height="200"', svg)
+        self.assertIn(b"/MediaBox [0 0 300 200]", (self.out / "policies.pdf").read_bytes())
+        self.assertGreater((self.out / "policies.png").stat().st_size, 1000)
+        self.assertIn('font-size="9px"', svg)
+        caption = (self.out / "policies.caption.txt").read_text()
+        for text in ("A reader-writer lock", "Uniform lookups", "ours: 4 M integer keys", "left out: rtm:20", "medians of 3 runs"):
+            self.assertNotIn(text, svg)
+            self.assertIn(text, caption)
+        small = run_policies(self.folder, "--paper", "--width=80", "--height=72", python=str(DRAWS))
+        self.assertEqual(small.returncode, 2)
+        self.assertIn("--width=80 --height=72: too small for the axes and the legend of 'Uniform lookups'", small.stderr)
+
+    def test_colours_of_a_paper_differ_in_grey(self):
+        code = "import figure; print([figure.hues(list('abcdef'), set('abcdef'), figure.Look(paper=True), j) for j in (True, False)])"
+        env = {**os.environ, "PYTHONPATH": str(TREE / "experiments"), "PYTHONDONTWRITEBYTECODE": "1"}
+        done = subprocess.run([str(DRAWS), "-c", code], capture_output=True, text=True, check=True, timeout=60, env=env)
+        for colors in ast.literal_eval(done.stdout):
+            greys = [.299 * int(c[1:3], 16) + .587 * int(c[3:5], 16) + .114 * int(c[5:], 16) for c in colors]
+            for dark, bright in zip(greys, greys[1:]):
+                self.assertGreater(bright, dark + 12)
+
+    def test_a_figure_is_drawn_again_without_measuring(self):
+        fake_in(self.folder, FAKE + "\n# another build\n")
+        (self.folder / "calls").unlink()
+        done = run_policies(self.folder, "--redraw", python=str(DRAWS))
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertFalse((self.folder / "calls").exists())
+        self.assertEqual((self.out / "figure.svg").read_text(), self.svg)
+
+    def test_a_figure_of_which_nothing_was_measured_is_drawn_too(self):
+        with tempfile.TemporaryDirectory() as scratch:
+            folder = pathlib.Path(scratch)
+            fake_in(folder, "#!/usr/bin/python3\nimport sys\nsys.exit('harness: out of luck')\n")
+            done = run_policies(folder, python=str(DRAWS))
+            svg = (folder / "out/figure.svg").read_text()
+        self.assertEqual(done.returncode, 1)
+        self.assertNotIn("Traceback", done.stderr)
+        self.assertIn("There is no number to draw", svg)
+        self.assertIn("left out: none; rwspin; rtm:20; olc: failed: harness: out of luck", svg)
 
 
 class Gaps(unittest.TestCase):
@@ -497,6 +588,9 @@ class Words(unittest.TestCase):
             (["policies", "--", "records=3"], "behind '--' stand options of a run"),
             (["policies", "--", "--threads=1"], "--threads tells the points of 'Uniform lookups' apart"),
             (["policies", "--out=/proc/nowhere"], "--out: /proc/nowhere"),
+            (["policies", "--paper", "--width=wide"], "--width=wide: a number of points from 72 to 2000"),
+            (["policies", "--font-size=9"], "--font-size=9: the size of a figure with --paper; this is one without"),
+            (["policies", "--redraw", "--out=/proc/nowhere"], "--redraw: /proc/nowhere/results.jsonl: No such file"),
             (["policies", "--", "--seed=two"], "--seed=two: the seed of the first block is a whole number"),
         ):
             with self.subTest(arguments=arguments):

@@ -1,90 +1,318 @@
-"""The figure of an experiment: a chart a panel, as SVG, PNG, PDF and a page that needs no network. It says itself what was run, on
-which machine, and what is missing from it."""
+"""The figures of an experiment, as SVG, PNG and PDF.
+
+`save` draws all panels in one picture, which says itself what was run, on which machine, and what is missing from it. `save_paper`
+draws each panel alone and exactly as large as is asked for, without a title; what the picture does not say goes into a caption file
+beside it. Curves differ in marker and dash besides the colour. The colours of a paper differ in brightness, so that grey print
+keeps them apart.
+"""
+import dataclasses
+import re
+import statistics
 import textwrap
 
 import altair
+import vl_convert
 
 import gaps as missing
-from definition import METRICS, number_format, shared_words
+from definition import METRICS, InputError, number_format, shared_words
 
-WIDTH, HEIGHT, COLUMNS = 380, 240, 2
-LETTERS = 74   # of a line of text over a panel
+COLUMNS = 2   # of panels in one picture
+APART = {name: "independent" for name in ("color", "fill", "stroke", "shape", "strokeDash", "xOffset")}   # scales of panels
+SHAPES = ("circle", "square", "triangle-up", "diamond", "cross", "triangle-down", "triangle-right", "triangle-left")
+DASHES = ([1, 0], [7, 2], [2, 2], [9, 2, 2, 2], [4, 3], [12, 3], [1, 3], [7, 2, 1, 2, 1, 2])
+COLORS = ("#4c78a8", "#f58518", "#54a24b", "#e45756", "#72b7b2", "#b279a2", "#c9a227", "#ff9da6", "#9d755d", "#8a8a8a")
+VIRIDIS = ((68, 1, 84), (59, 82, 139), (33, 145, 140), (94, 201, 98), (253, 231, 37))   # from dark to bright, evenly
+BRIGHTEST_LINE = 0.7   # a share of VIRIDIS: brighter lines are lost on paper, and bars have an outline
+LETTER = 0.5       # an average letter's width, in font sizes
 
 
-def said(text, letters=LETTERS):
-    return textwrap.wrap(text, letters, break_on_hyphens=False)
+@dataclasses.dataclass(frozen=True)
+class Look:
+    """Sizes in points, which are the pixels of SVG."""
+
+    width: float = 380   # of a panel's plot, without axes and legend
+    height: float = 240
+    font: float = 11
+    paper: bool = False
+    ink: str = "black"
+
+    @property
+    def small(self):
+        """The font size of notes."""
+        return self.font * 0.85
+
+
+def wrapped(text, width, font):
+    """Lines that fit the width."""
+    return textwrap.wrap(text, max(20, int(width / (font * LETTER))), break_on_hyphens=False)
+
+
+def points_of(panel, number, drawn):
+    """The points of a panel: one for each curve and x that was measured, with the median and the spread of its runs."""
+    out = []
+    for curve in panel.curves:
+        for x in panel.x:
+            ys = [row["y"] for row in drawn if (row["panel"], row["curve"], row["x"]) == (number, curve.name, x)]
+            if ys:
+                out.append(
+                    {"curve": curve.name, "x": x, "y": statistics.median(ys), "low": min(ys), "high": max(ys), "runs": len(ys)}
+                )
+    return out
+
+
+def known_of(panel):
+    """Numbers that stand beside ours."""
+    return [{"curve": name, "x": x, "y": y} for name, points in panel.beside for x, y in points]
+
+
+def names_of(points, known):
+    return list(dict.fromkeys(row["curve"] for row in [*points, *known]))
+
+
+def dressed(rows, names, panel):
+    """The rows with two fields more: how far a curve is moved sideways, so that no whisker hides another, and whether its marker is
+    hollow, as those of numbers beside ours are, and of curves for which there is no shape left."""
+    step = min(4, 16 / max(1, len(names))) if panel.joined else 0
+    out = []
+    for row in rows:
+        place = names.index(row["curve"])
+        dodge = (place - (len(names) - 1) / 2) * step
+        out.append({**row, "dodge": dodge, "hollow": "runs" not in row or place >= len(SHAPES)})
+    return out
+
+
+def in_turn(values, names):
+    return [values[i % len(values)] for i in range(len(names))]
+
+
+def viridis(share):
+    at, part = divmod(share * (len(VIRIDIS) - 1), 1)
+    dark, bright = VIRIDIS[int(at)], VIRIDIS[min(int(at) + 1, len(VIRIDIS) - 1)]
+    return "#" + "".join(f"{round(d + (b - d) * part):02x}" for d, b in zip(dark, bright, strict=True))
+
+
+def hues(names, ours, look, joined):
+    """A color for each name. On paper they go from dark to bright, of bars as far as they can."""
+    if not look.paper:
+        return in_turn(COLORS, names)
+    of = names if joined else [name for name in names if name in ours]
+    brightest = BRIGHTEST_LINE if joined else 0.95
+    return [viridis(of.index(name) / max(1, len(of) - 1) * brightest) if name in of else look.ink for name in names]
+
+
+def channels(names, ours, look, joined):
+    """How curves are told apart, as channels of an encoding. `ours`: those names that are not of numbers beside ours."""
+    scale = altair.Scale(domain=names, range=hues(names, ours, look, joined))
+    return {
+        "color": altair.Color("curve:N", scale=scale, legend=None),
+        "fill": altair.Fill("curve:N", scale=scale, legend=None),
+        "stroke": altair.Stroke("curve:N", scale=scale, legend=None),
+        "shape": altair.Shape("curve:N", scale=altair.Scale(domain=names, range=in_turn(SHAPES, names)), legend=None),
+        "strokeDash": altair.StrokeDash("curve:N", scale=altair.Scale(domain=names, range=in_turn(DASHES, names)), legend=None),
+    }
+
+
+def markers(rows, look, tells, **mark):
+    """A layer of markers. `tells`: from `channels`."""
+    return (
+        altair.Chart(altair.Data(values=rows))
+        .mark_point(size=look.font * 4, strokeWidth=1.2, opacity=1, fillOpacity=altair.ExprRef("datum.hollow ? 0 : 1"), **mark)
+        .encode(fill=tells["fill"], stroke=tells["stroke"], shape=tells["shape"])
+    )
 
 
 def x_axis(panel, at):
-    """Of numbers, of steps, or of things; `at`: the numbers that have something."""
+    """The axis of numbers, of steps, or of things; `at`: the numbers that have something."""
     if panel.numeric:
-        scale = altair.Scale(type="log", base=2, padding=12) if panel.log else altair.Scale(zero=False, padding=12)
+        scale = altair.Scale(type="log", base=2, padding=14) if panel.log else altair.Scale(zero=False, padding=14)
         return altair.X("x:Q", title=panel.x_title, scale=scale, axis=altair.Axis(values=at, format=number_format(at)))
     # Only what tells them apart.
     shared = shared_words(panel.x) if panel.option in ("index", "workload", "slo") else 0
-    axis = altair.Axis(labelAngle=-30 if max(map(len, panel.x)) - shared > 8 else 0, labelExpr=f"slice(datum.label, {shared})")
+    longest = max(map(len, panel.x)) - shared
+    angle = -30 if longest > 8 else 0
+    axis = altair.Axis(labelAngle=angle, labelExpr=f"slice(datum.label, {shared})", labelOverlap=False)
     scale = altair.Undefined if panel.joined else altair.Scale(paddingInner=0.25, paddingOuter=0.1)
     return altair.X("x:O", title=panel.x_title, sort=panel.x, axis=axis, scale=scale)
 
 
-def layers_of(panel, measured, known, order):
-    """Lines where the next x is more of the same, and bars side by side where it is something else."""
-    color = altair.Color("curve:N", title=None, sort=order, legend=altair.Legend(symbolOpacity=1, labelLimit=220))
-    place = {"x": x_axis(panel, sorted({row["x"] for row in measured + known})), "color": color}
-    if not panel.joined:
-        place["xOffset"] = altair.XOffset("curve:N", sort=order)
-    y_title = METRICS[panel.y][0]
-    own = altair.Chart(altair.Data(values=measured))
-    middle = {
-        "y": altair.Y("median(y):Q", title=y_title),
-        "tooltip": ["curve:N", "x:N", altair.Tooltip("median(y):Q", format=".4g"), "count():Q"],
-    }
-    spread = {"y": altair.Y("min(y):Q", title=y_title), "y2": "max(y):Q"}
+def plot(panel, points, known, look):
+    """Lines where the next x is more of the same, and bars side by side where it is something else. The caller sets the size."""
+    if not points and not known:
+        text = {"text": "There is no number to draw.", "fontSize": look.font, "color": look.ink}
+        return altair.Chart(altair.Data(values=[{}])).mark_text(**text)
+    names = names_of(points, known)
+    tells = channels(names, {row["curve"] for row in points}, look, panel.joined)
+    x = x_axis(panel, sorted({row["x"] for row in [*points, *known]}))
+    place = {"x": x} if panel.joined else {"x": x, "xOffset": altair.XOffset("curve:N", sort=names)}
+    moved = {"xOffset": altair.ExprRef("datum.dodge")} if panel.joined else {}
+
+    def y(field):
+        return altair.Y(f"{field}:Q", title=METRICS[panel.y][0])
+
+    ours, beside = dressed(points, names, panel), dressed(known, names, panel)
+    own = altair.Chart(altair.Data(values=ours))
+    tips = ["curve:N", "x:N", *(altair.Tooltip(f"{field}:Q", format=".4g") for field in ("y", "low", "high")), "runs:Q"]
+    spread = {**place, "y": y("low"), "y2": "high:Q"}
+    layers = []
     if panel.joined:
-        layers = own.mark_rule(opacity=0.5).encode(**place, **spread) + own.mark_line(point=True).encode(**place, **middle)
+        layers.append(own.mark_rule(opacity=0.6, **moved).encode(**spread, color=tells["color"]))
+        line = own.mark_line(strokeWidth=1.5, **moved)
+        layers.append(line.encode(**place, y=y("y"), color=tells["color"], strokeDash=tells["strokeDash"]))
+        layers.append(markers(ours, look, tells, **moved).encode(**place, y=y("y"), tooltip=tips))
     else:
-        over = {**place, "color": altair.value("black")}
-        layers = own.mark_bar().encode(**place, **middle) + own.mark_rule(opacity=0.6).encode(**over, **spread)
-    diamonds = altair.Chart(altair.Data(values=known)).mark_point(shape="diamond", size=80, filled=not panel.joined)
-    return layers + diamonds.encode(**place, y=altair.Y("y:Q", title=y_title), tooltip=["curve:N", "x:N", "y:Q"])
+        bar = own.mark_bar(stroke=look.ink, strokeWidth=0.5)
+        layers.append(bar.encode(**place, y=y("y"), fill=tells["fill"], tooltip=tips))
+        layers.append(own.mark_rule(color=look.ink, opacity=0.7).encode(**spread))
+    if beside:
+        layers.append(markers(beside, look, tells, **moved).encode(**place, y=y("y"), tooltip=["curve:N", "x:N", "y:Q"]))
+    return altair.layer(*layers)
 
 
-def chart(experiment, number, drawn, gaps):
+def legend(panel, points, known, look):
+    """A chart that shows each curve as it is drawn, in as many columns as its width has room for; None for a single curve."""
+    names = names_of(points, known)
+    if len(names) < 2:
+        return None
+    sample = look.font * 2.2
+    wide = sample + look.font * (1 + LETTER * max(map(len, names)))
+    columns = max(1, min(len(names), int(look.width / wide)))
+    ours = {row["curve"] for row in points}
+    rows = []
+    for row in dressed([{"curve": name, **({"runs": 1} if name in ours else {})} for name in names], names, panel):
+        down, across = divmod(len(rows), columns)
+        left = across * look.width / columns
+        y = (down + 0.5) * look.font * 1.4
+        rows.append({**row, "left": left, "mid": left + sample / 2, "right": left + sample, "text": left + sample * 1.2, "y": y})
+
+    def at(field, channel, rows=rows):
+        scaled = channel(f"{field}:Q", scale=None, axis=None)
+        return altair.Chart(altair.Data(values=rows)).encode(scaled, altair.Y("y:Q", scale=None, axis=None))
+
+    tells = channels(names, ours, look, panel.joined)
+    lined = [row for row in rows if "runs" in row]
+    layers = []
+    if panel.joined and lined:
+        line = at("left", altair.X, lined).mark_rule(strokeWidth=1.5).encode(x2="right:Q")
+        layers.append(line.encode(color=tells["color"], strokeDash=tells["strokeDash"]))
+    elif lined:
+        bar = at("mid", altair.X, lined).mark_square(size=look.font * 10, stroke=look.ink, strokeWidth=0.5, opacity=1)
+        layers.append(bar.encode(fill=tells["fill"]))
+    marked = rows if panel.joined else [row for row in rows if "runs" not in row]
+    if marked:
+        where = {"x": altair.X("mid:Q", scale=None, axis=None), "y": altair.Y("y:Q", scale=None, axis=None)}
+        layers.append(markers(marked, look, tells).encode(**where))
+    words = at("text", altair.X).mark_text(align="left", baseline="middle", fontSize=look.font, color=look.ink)
+    layers.append(words.encode(text="curve:N"))
+    return altair.layer(*layers).properties(width=look.width, height=-(-len(names) // columns) * look.font * 1.4)
+
+
+def notes(lines, look, width):
+    """A chart that is nothing but small lines of text."""
+    rows = [{"text": line, "row": i} for i, line in enumerate(line for text in lines for line in wrapped(text, width, look.small))]
+    text = altair.Chart(altair.Data(values=rows)).mark_text(align="left", baseline="top", fontSize=look.small, color="#555")
+    y = altair.Y("row:Q", axis=None, scale=altair.Scale(domain=[0, len(rows)], range=[0, len(rows) * look.small * 1.3]))
+    return text.encode(x=altair.value(0), y=y, text="text:N").properties(width=width, height=len(rows) * look.small * 1.3)
+
+
+def whole(charts, look, spacing):
+    """One picture of the charts below each other, in whose text all sizes are the look's."""
+    picture = altair.vconcat(*charts, spacing=spacing).resolve_scale(**APART)
+    text = {"labelFontSize": look.font - 1, "titleFontSize": look.font, "titleFontWeight": "normal", "labelLimit": 400}
+    colors = {"labelColor": look.ink, "titleColor": look.ink, "domainColor": look.ink, "tickColor": look.ink}
+    return picture.configure_axis(**text, **colors).configure_view(stroke=None)
+
+
+def with_legend(panel, points, known, look):
+    """The charts of a panel, from the top."""
+    box = plot(panel, points, known, look).properties(width=look.width, height=look.height)
+    above = legend(panel, points, known, look)
+    return [box] if above is None else [above, box]
+
+
+def said_of(experiment, number, measured, gaps):
+    """Lines beside the title of a panel: what it must say, and what is missing from it."""
     panel = experiment.panels[number]
-    measured = [row for row in drawn if row["panel"] == number]
-    names = [curve.name for curve in panel.curves if any(row["curve"] == curve.name for row in measured)]
-    known = [{"curve": name, "x": x, "y": y} for name, points in panel.beside for x, y in points]
-    below = said(panel.note) if panel.note else []
+    lines = [panel.note] if panel.note else []
     if panel.order:
-        below += said(f"published order, from the best: {', '.join(panel.order)}")
-    for line in [*missing.lines(gaps, experiment, number), *missing.noise(measured, panel.y)]:
-        below += said(line)
-    if measured or known:
-        layers = layers_of(panel, measured, known, [*names, *dict.fromkeys(row["curve"] for row in known)])
-    else:
-        layers = altair.Chart(altair.Data(values=[{}])).mark_text(text="There is no number to draw; above is said why.")
-    return layers.properties(
-        width=WIDTH,
-        height=HEIGHT,
-        title=altair.TitleParams(panel.title, subtitle=below, anchor="start", offset=12),
+        lines.append(f"published order, from the best: {', '.join(panel.order)}")
+    return [*lines, *missing.lines(gaps, experiment, number), *missing.noise(measured, panel.y)]
+
+
+def chart(experiment, number, drawn, gaps, look):
+    """A panel with its title."""
+    panel = experiment.panels[number]
+    points, known = points_of(panel, number, drawn), known_of(panel)
+    below = said_of(experiment, number, [row for row in drawn if row["panel"] == number], gaps)
+    return altair.vconcat(*with_legend(panel, points, known, look), spacing=look.font / 2).properties(
+        title=altair.TitleParams(
+            panel.title,
+            subtitle=[line for text in below for line in wrapped(text, look.width + 40, look.small)] or altair.Undefined,
+            anchor="start",
+            offset=6,
+            fontSize=look.font + 1,
+            subtitleFontSize=look.small,
+            subtitleColor="#555",
+        )
     )
 
 
 def save(experiment, drawn, gaps, machine, folder):
     """Writes figure.svg, .png, .pdf and .html into the folder; returns what it has written, in words."""
-    charts = [chart(experiment, number, drawn, gaps) for number in range(len(experiment.panels))]
+    look = Look()
+    charts = [chart(experiment, number, drawn, gaps, look) for number in range(len(experiment.panels))]
     across = min(len(charts), COLUMNS)
-    below = [experiment.source, *experiment.notes(), *machine]
-    whole = altair.concat(*charts, columns=COLUMNS).resolve_scale(color="independent", xOffset="independent").properties(
-        title=altair.TitleParams(
-            experiment.title,
-            subtitle=[line for text in below for line in said(text, across * 80)],
-            anchor="start",
-            offset=20,
-            fontSize=15,
-        )
+    width = across * (look.width + 60)
+    title = wrapped(experiment.title, width, look.font + 4)
+    panels = altair.concat(*charts, columns=across, spacing=30).resolve_scale(**APART).properties(
+        title=altair.TitleParams(title, anchor="start", offset=10, fontSize=look.font + 4)
     )
+    picture = whole([panels, notes([experiment.source, *experiment.notes(), *machine], look, width)], look, spacing=15)
     for suffix in ("svg", "png", "pdf"):
-        whole.save(folder / f"figure.{suffix}", **({"ppi": 144} if suffix == "png" else {}))
-    whole.save(folder / "figure.html", inline=True)
+        picture.save(folder / f"figure.{suffix}", **({"ppi": 144} if suffix == "png" else {}))
+    picture.save(folder / "figure.html", inline=True)
     return f"figure: {folder}/figure.svg, .png, .pdf, .html"
+
+
+def size_of(svg):
+    """The width and height of a picture."""
+    return tuple(float(re.search(rf'<svg[^>]* {side}="([0-9.]+)"', svg).group(1)) for side in ("width", "height"))
+
+
+def fitted(panel, points, known, width, height, font):
+    """The picture of a panel, which is as large as is asked for with all that is in it; with no height its plot is half as high as
+    the picture is wide. Raises InputError where axes and legend leave too little for the plot."""
+    look = Look(width, height or width / 2, font, paper=True)
+    for _ in range(8):
+        if look.width < 5 * font or look.height < 5 * font:
+            size = f"--width={width:g} --height={height:g}" if height else f"--width={width:g}"
+            raise InputError(f"{size}: too small for the axes and the legend of '{panel.title}' in letters of {font:g} points")
+        picture = whole(with_legend(panel, points, known, look), look, spacing=font / 2).properties(padding=2)
+        wide, high = size_of(vl_convert.vegalite_to_svg(picture.to_dict()))
+        off = width - wide, (height or high) - high
+        if max(map(abs, off)) < 1:
+            break
+        look = dataclasses.replace(look, width=look.width + off[0], height=look.height + off[1])
+    return picture
+
+
+def save_paper(experiment, drawn, gaps, machine, folder, size):
+    """Writes NAME.svg, .png, .pdf and .caption.txt into the folder, or of several panels NAME-1.svg and so on; returns what it has
+    written, in words. `size`: width, height or None, and font size, in points. Raises InputError as `fitted` does, before anything is
+    written."""
+    panels = enumerate(experiment.panels)
+    pictures = [fitted(panel, points_of(panel, number, drawn), known_of(panel), *size) for number, panel in panels]
+    for number, (panel, picture) in enumerate(zip(experiment.panels, pictures, strict=True)):
+        name = experiment.name if len(pictures) == 1 else f"{experiment.name}-{number + 1}"
+        for suffix in ("svg", "png", "pdf"):
+            picture.save(folder / f"{name}.{suffix}", **({"ppi": 300} if suffix == "png" else {}))
+        measured = [row for row in drawn if row["panel"] == number]
+        lines = [
+            f"{experiment.title}. {panel.title}: {METRICS[panel.y][0]}, by {panel.x_title}.",
+            *said_of(experiment, number, measured, gaps),
+            f"source: {experiment.source}",
+            *experiment.notes(),
+            *machine,
+        ]
+        (folder / f"{name}.caption.txt").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    each = "" if len(pictures) == 1 else f"-1 ... -{len(pictures)}"
+    return f"figure: {folder}/{experiment.name}{each}.svg, .png, .pdf, .caption.txt"

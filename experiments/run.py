@@ -1,7 +1,8 @@
 """Runs an experiment: what `harness experiment` does.
 
     ./bench experiment                    which there are
-    ./bench experiment NAME [--quick|--full] [--dry-run] [--out=FOLDER] [-- OPTIONS OF EVERY RUN]
+    ./bench experiment NAME [--quick|--full] [--dry-run] [--redraw] [--out=FOLDER] [-- OPTIONS OF EVERY RUN]
+    ./bench experiment NAME --paper [--width=240] [--height=POINTS] [--font-size=8] ...
 
 Every run is a process of its own. A block has every point of the figure once, in random order, all with its own seed; there are as
 many blocks as replicates. A result is kept as soon as it is there, so that the same command goes on where a run before it was stopped or
@@ -9,7 +10,12 @@ killed: results of this very binary with the same options count, others do not. 
 (status degraded) or that does not fit it (status skipped, with --fit) is left out from its first result on, and the figure
 says why. A run whose processors others had (status noisy) is drawn, and the figure says how many there are.
 
-In the folder (experiments/results/NAME-MODE, unless --out says another): results.jsonl, and figure.svg, .png, .pdf, .html.
+In the folder (experiments/results/NAME-MODE, unless --out says another): results.jsonl, and figure.svg, .png, .pdf, .html. With
+--paper instead of the latter, for each panel: NAME.svg, .png, .pdf without a title, so many points wide and high with all that is in
+it, and NAME.caption.txt, which says what was measured, where, and what is missing.
+
+--redraw measures nothing. It draws the results of the binary that wrote last into the folder, which may be another than this one,
+of another machine.
 Exit status: 0; 1 if a run failed; 2 for wrong input; 130 when interrupted.
 """
 import hashlib
@@ -22,7 +28,7 @@ import statistics
 import subprocess
 import sys
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import definition
 import gaps as missing
@@ -30,6 +36,7 @@ from child import ends_with_us
 from definition import METRICS, InputError
 from gaps import Gap, NoNumber
 
+SIZES = {"--width": (72, 2000), "--height": (72, 2000), "--font-size": (4, 40)}   # in points, from and to
 COUNTS = ("ok", "noisy", "degraded", "skipped")
 
 
@@ -38,6 +45,9 @@ class Request:
     name: str
     mode: str = "quick"
     dry: bool = False
+    redraw: bool = False
+    paper: bool = False
+    sizes: dict = field(default_factory=lambda: {"--width": 240, "--height": None, "--font-size": 8})
     out: pathlib.Path | None = None
     own: tuple = ()
 
@@ -56,16 +66,58 @@ def parse(arguments):
     modes = [argument for argument in arguments[1:] if argument in ("--quick", "--full")]
     if len(modes) > 1:
         raise InputError(f"{' and '.join(modes)}: give one of them")
+    sized = []
     for argument in arguments[1:]:
+        name, _, value = argument.partition("=")
         if argument in modes:
             request.mode = argument[2:]
         elif argument == "--dry-run":
             request.dry = True
+        elif argument == "--redraw":
+            request.redraw = True
+        elif argument == "--paper":
+            request.paper = True
+        elif name in SIZES and value:
+            request.sizes[name] = points(name, value)
+            sized.append(argument)
         elif argument.startswith("--out=") and argument != "--out=":
             request.out = pathlib.Path(argument[len("--out=") :])
         else:
-            raise InputError(f"there is no '{argument}' here; there are --quick, --full, --dry-run, --out=FOLDER, -- OPTIONS")
+            raise InputError(f"there is no '{argument}' here; there are --quick, --full, --dry-run, --redraw, --paper, "
+                             "--width=POINTS, --height=POINTS, --font-size=POINTS, --out=FOLDER, -- OPTIONS")
+    if sized and not request.paper:
+        raise InputError(f"{sized[0]}: the size of a figure with --paper; this is one without")
     return request
+
+
+def points(name, value):
+    """The number of points that an option asks for."""
+    least, most = SIZES[name]
+    try:
+        number = float(value)
+    except ValueError:
+        number = 0
+    if not least <= number <= most:
+        raise InputError(f"{name}={value}: a number of points from {least} to {most}")
+    return number
+
+
+def last_run(folder):
+    """The binary that wrote last into the folder, the number of processors where it ran, and the options of that run."""
+    path = folder / "results.jsonl"
+    last = None
+    try:
+        for line in path.read_text(encoding="utf-8").splitlines():
+            try:
+                record = json.loads(line)
+                last = record["binary"], (record["document"].get("machine") or {}).get("processors"), record["arguments"]
+            except (json.JSONDecodeError, KeyError, TypeError, AttributeError):
+                continue   # a line that a kill cut off
+    except OSError as error:
+        raise InputError(f"--redraw: {path}: {error.strerror}; without --redraw it is measured") from None
+    if last is None:
+        raise InputError(f"--redraw: there is no result in {path}; without --redraw it is measured")
+    return last
 
 
 class Results:
@@ -243,6 +295,31 @@ def summary(experiment, drawn, gaps):
     return "\n".join(lines)
 
 
+def check_known(experiment, results, ran):
+    """Says how many runs of the figure are not there. Raises InputError if none is; `ran`: the options of one that is."""
+    runs = [(point, replicate) for point in experiment.points for replicate in range(experiment.replicates)]
+    absent = [r for r in runs if (r[0].arguments, r[1]) not in results.known and results.why_left_out(r[0]) is None]
+    if len(absent) == len(runs):
+        raise InputError(f"--redraw: {results.path} has no run with these options; the last one had {' '.join(ran)}")
+    if absent:
+        print(f"experiment: {len(absent)} of {len(runs)} runs are not in {results.path}", file=sys.stderr)
+
+
+def draw(request, experiment, drawn, gaps, machine, folder):
+    """Draws what was asked for. Whether that can be done here; a figure that nobody asked for may be missing."""
+    try:
+        import figure
+    except ImportError as error:
+        print(f"experiment: no figure is drawn: {error}; ./bench experiment installs it", file=sys.stderr)
+        return not request.paper and not request.redraw
+    if request.paper:
+        said = figure.save_paper(experiment, drawn, gaps, machine, folder, tuple(request.sizes.values()))
+    else:
+        said = figure.save(experiment, drawn, gaps, machine, folder)
+    print(f"\n{said}")
+    return True
+
+
 def experiment_main(harness, arguments):
     if not arguments:
         names = definition.names()
@@ -250,31 +327,33 @@ def experiment_main(harness, arguments):
         print("\n".join(f"{name:{width}}  {definition.load(name, 'quick').title}" for name in names))
         return 0
     request = parse(arguments)
-    experiment = definition.load(request.name, request.mode, request.own)
+    folder = request.out or definition.FOLDER / "results" / f"{request.name}-{request.mode}"
+    binary, processors, ran = None, None, ()
+    if request.redraw:
+        binary, processors, ran = last_run(folder)
+    experiment = definition.load(request.name, request.mode, request.own, processors)
     if request.dry:
         for point in experiment.points:
             print(" ".join([str(harness), *point.arguments]))
         blocks = f"{experiment.replicates} replicates, of a seed each"
         print(f"{len(experiment.points)} points, {blocks}", file=sys.stderr)
         return 0
-    folder = request.out or definition.FOLDER / "results" / f"{request.name}-{request.mode}"
-    results = Results(folder, hashlib.sha256(pathlib.Path(harness).read_bytes()).hexdigest())
-    try:
-        failures = run(experiment, harness, results)
-    except KeyboardInterrupt:
-        print(f"experiment: interrupted; the same command goes on ({results.path})", file=sys.stderr)
-        return 130
+    results = Results(folder, binary or hashlib.sha256(pathlib.Path(harness).read_bytes()).hexdigest())
+    failures = []
+    if request.redraw:
+        check_known(experiment, results, ran)
+    else:
+        try:
+            failures = run(experiment, harness, results)
+        except KeyboardInterrupt:
+            print(f"experiment: interrupted; the same command goes on ({results.path})", file=sys.stderr)
+            return 130
     drawn, gaps = rows(experiment, results, failures)
     print(summary(experiment, drawn, gaps))
-    try:
-        import figure
-    except ImportError as error:
-        print(f"experiment: no figure is drawn: {error}; ./bench experiment installs it", file=sys.stderr)
-    else:
-        print(f"\n{figure.save(experiment, drawn, gaps, machine_of(results), folder)}")
+    drawing = draw(request, experiment, drawn, gaps, machine_of(results), folder)
     for point, _, why in failures:
         print(f"experiment: failed: {' '.join(point.arguments)}: {why}", file=sys.stderr)
-    return 1 if failures else 0
+    return 1 if failures or not drawing else 0
 
 
 if __name__ == "__main__":
