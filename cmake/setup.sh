@@ -16,6 +16,13 @@ kernel_package=linux-image-cloud-amd64
 experiment_packages="python3-venv"
 experiment_modules="altair>=5.5,<7 vl-convert-python>=1.7,<2"
 
+# What `./bench export` adds: a Python, and from PyPI what writes Parquet, if that is asked for.
+export_packages="python3"
+parquet_modules="pyarrow>=15,<27"
+
+# What the notebook in docs/notebooks reads an export with.
+notebook_modules="pandas>=2,<4"
+
 # say TEXT: one line for a person, on stderr so that a command's own output stays clean.
 say() { printf '%s: %s\n' "${0##*/}" "$*" >&2; }
 
@@ -118,26 +125,29 @@ ensure_packages() {
   run_apt install -y --no-install-recommends $missing
 }
 
+# ensure_modules INSTALL USE MODULE...: returns 0 with build/python having what the use needs, or says that it has not and returns 1.
+ensure_modules() {
+  local install=$1 use=$2
+  shift 2
+  if [ "$(cat "build/python/$use" 2>/dev/null)" = "$*" ]; then return 0; fi
+  if [ "$install" = no ]; then
+    say "$use needs build/python with $* from PyPI, which --no-install leaves alone"
+    return 1
+  fi
+  say "installing from PyPI into build/python: $*"
+  mkdir -p build
+  if ! { [ -x build/python/bin/pip ] || { rm -rf build/python && /usr/bin/python3 -m venv build/python; }; } >build/python.log 2>&1 ||
+    ! build/python/bin/python -m pip install --quiet --disable-pip-version-check --retries 1 --timeout 20 "$@" >>build/python.log 2>&1; then
+    say "that failed, so there is no $use: $(grep -i error build/python.log | tail -n 1)"
+    return 1
+  fi
+  printf '%s' "$*" >"build/python/$use"
+}
+
 # ensure_drawing INSTALL: returns with build/python able to draw, or says that it is not: results do not depend on it.
 ensure_drawing() {
-  local install=$1
-  if [ "$(cat build/python/modules 2>/dev/null)" = "$experiment_modules" ]; then return 0; fi
-  if [ "$install" = no ]; then
-    say "figures need build/python with $experiment_modules from PyPI, which --no-install leaves alone"
-    return
-  fi
-  say "installing from PyPI into build/python: $experiment_modules"
-  rm -rf build/python
-  mkdir -p build
   # shellcheck disable=SC2086  # a list of words
-  if ! /usr/bin/python3 -m venv build/python >build/python.log 2>&1 ||
-    ! build/python/bin/pip install --quiet --disable-pip-version-check --retries 1 --timeout 20 \
-      $experiment_modules >>build/python.log 2>&1; then
-    say "that failed, so no figure is drawn: $(grep -i error build/python.log | tail -n 1)"
-    rm -rf build/python
-    return
-  fi
-  printf '%s' "$experiment_modules" >build/python/modules
+  ensure_modules "$1" drawing $experiment_modules || :
 }
 
 # fetch_kernel: build/linux with vmlinuz in it, all of it or nothing. What goes wrong it says last.
