@@ -10,6 +10,7 @@ import json
 import os
 import pathlib
 import re
+import shutil
 import signal
 import stat
 import subprocess
@@ -396,7 +397,60 @@ class Figures(unittest.TestCase):
         for text in ("A reader-writer lock keeps", "olc", "million operations a second", "left out: rtm:20: no transactions",
                      "quick: --index=art --workload=lookup --records=4M --time=500ms", "medians of 3 runs"):
             self.assertIn(text, self.svg)
-        self.assertNotIn('href="http', (self.out / "figure.html").read_text())
+
+    def test_the_page_needs_no_network_and_has_the_numbers_of_every_point(self):
+        page = (self.out / "figure.html").read_text()
+        self.assertIn("default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline' 'unsafe-eval'; img-src data:", page)
+        self.assertNotRegex(page, r'(href|src)="http')
+        data = json.loads(re.search(r'<script id="data" type="application/json">(.*?)</script>', page, re.DOTALL).group(1))
+        (panel,) = data["panels"]
+        self.assertEqual([curve["name"] for curve in panel["curves"]], ["none", "rwspin", "olc"])
+        self.assertEqual(panel["notes"], ["left out: rtm:20: no transactions"])
+        for place in data["places"]:
+            if place["curve"] != "rtm:20":
+                self.assertEqual(data["points"][place["point"]]["values"]["throughput.per_second"], 1000 * place["x"])
+
+    @unittest.skipUnless(shutil.which("chromium"), "there is no chromium to open the page in")
+    def test_the_page_is_drawn_filtered_and_compared(self):
+        use = """<script>
+          const seen = () => document.querySelectorAll(".chart path[aria-roledescription=point]").length;
+          const press = key => document.activeElement.dispatchEvent(new KeyboardEvent("keydown", {key, bubbles: true}));
+          const said = {};
+          (async () => {
+            await last;
+            said.all = seen();
+            press("/");
+            said.focused = document.activeElement.id;
+            find("filter").value = "olc";
+            find("filter").dispatchEvent(new Event("input"));
+            await last;
+            said.filtered = seen();
+            press("0");   // types into the filter
+            await last;
+            said.typing = seen();
+            document.activeElement.blur();
+            press("0");
+            await last;
+            said.again = seen();
+            document.querySelector(".chart path[aria-label*='curve: olc'][aria-roledescription=point]")
+              .dispatchEvent(new MouseEvent("click", {bubbles: true, shiftKey: true}));
+            document.querySelector(".legend button").click();   // none
+            await last;
+            said.toggled = seen();
+            said.compared = [...document.querySelectorAll("#compare tr")].map(row => [...row.cells].map(cell => cell.textContent));
+            document.body.replaceChildren(make("pre", JSON.stringify(said)));
+          })();
+        </script>"""
+        page = self.folder / "used.html"
+        page.write_text((self.out / "figure.html").read_text() + use)
+        command = ["chromium", "--headless", "--no-sandbox", "--disable-gpu", "--virtual-time-budget=20000", "--dump-dom", page.as_uri()]
+        done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=120)
+        said = json.loads(re.findall(r"<pre>(.*?)</pre>", done.stdout)[-1])
+        xs = len(definition.load("policies", "quick").panels[0].x)
+        self.assertEqual([said[key] for key in ("all", "filtered", "typing", "again", "toggled")], [3 * xs, xs, xs, 3 * xs, 2 * xs])
+        self.assertEqual(said["focused"], "filter")
+        self.assertEqual(said["compared"][0], ["median", "A: none, threads 1", "B: olc, threads 1", "B / A"])
+        self.assertIn(["throughput.per_second", "1,000", "1,000", "1.000"], said["compared"])
 
     def test_the_picture_is_mostly_plot(self):
         height = float(re.search(r'height="(\d+)"', self.svg).group(1))

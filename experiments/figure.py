@@ -257,7 +257,7 @@ def chart(experiment, number, drawn, gaps, look):
 
 
 def save(experiment, drawn, gaps, machine, folder):
-    """Writes figure.svg, .png, .pdf and .html into the folder; returns what it has written, in words."""
+    """Writes figure.svg, .png and .pdf into the folder, beside which page.py writes figure.html; returns their names, in words."""
     look = Look()
     charts = [chart(experiment, number, drawn, gaps, look) for number in range(len(experiment.panels))]
     across = min(len(charts), COLUMNS)
@@ -269,7 +269,6 @@ def save(experiment, drawn, gaps, machine, folder):
     picture = whole([panels, notes([experiment.source, *experiment.notes(), *machine], look, width)], look, spacing=15)
     for suffix in ("svg", "png", "pdf"):
         picture.save(folder / f"figure.{suffix}", **({"ppi": 144} if suffix == "png" else {}))
-    picture.save(folder / "figure.html", inline=True)
     return f"figure: {folder}/figure.svg, .png, .pdf, .html"
 
 

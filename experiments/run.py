@@ -305,17 +305,20 @@ def check_known(experiment, results, ran):
         print(f"experiment: {len(absent)} of {len(runs)} runs are not in {results.path}", file=sys.stderr)
 
 
-def draw(request, experiment, drawn, gaps, machine, folder):
+def draw(request, experiment, drawn, gaps, results, folder):
     """Draws what was asked for. Whether that can be done here; a figure that nobody asked for may be missing."""
     try:
         import figure
+        import page
     except ImportError as error:
         print(f"experiment: no figure is drawn: {error}; ./bench experiment installs it", file=sys.stderr)
         return not request.paper and not request.redraw
+    machine = machine_of(results)
     if request.paper:
         said = figure.save_paper(experiment, drawn, gaps, machine, folder, tuple(request.sizes.values()))
     else:
         said = figure.save(experiment, drawn, gaps, machine, folder)
+        page.save(experiment, drawn, gaps, machine, results, folder)
     print(f"\n{said}")
     return True
 
@@ -350,7 +353,7 @@ def experiment_main(harness, arguments):
             return 130
     drawn, gaps = rows(experiment, results, failures)
     print(summary(experiment, drawn, gaps))
-    drawing = draw(request, experiment, drawn, gaps, machine_of(results), folder)
+    drawing = draw(request, experiment, drawn, gaps, results, folder)
     for point, _, why in failures:
         print(f"experiment: failed: {' '.join(point.arguments)}: {why}", file=sys.stderr)
     return 1 if failures or not drawing else 0
