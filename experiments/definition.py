@@ -52,6 +52,16 @@ def per_operation(cause):
     return lambda document: at("sync", "aborts")(document)[cause] / document["throughput"]["operations"]
 
 
+def aborts(document):
+    return sum(at("sync", "aborts")(document).values()) / document["throughput"]["operations"]
+
+
+def entries(document):
+    """Page faults and context switches an operation."""
+    events = {event["name"]: event for event in at("pmu")(document)["events"] if event["family"] == "software"}
+    return sum(at("count")(events[name])["per_operation"] for name in ("page-faults", "context-switches"))
+
+
 # The title of the axis, and a number of one result document, or NoNumber. `speedup` is drawn relative to the first x of the same
 # curve and replicate, `gain` relative to the first curve at the same x and replicate, which is not drawn itself.
 METRICS = {
@@ -64,6 +74,8 @@ METRICS = {
     "nodes": ("nodes on the way of a lookup", at("nodes_per_fetch")),
     "conflicts": ("conflict aborts an operation", per_operation("conflict")),
     "capacity": ("capacity aborts an operation", per_operation("capacity")),
+    "aborts": ("aborts an operation", aborts),
+    "entries": ("page faults and context switches an operation", entries),
     "zeros": ("aborts with status zero an operation", per_operation("zero")),
 }
 
