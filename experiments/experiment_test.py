@@ -570,6 +570,22 @@ class Gaps(unittest.TestCase):
         document["memory"]["bytes_per_key"] = 8
         self.assertEqual(definition.METRICS["bytes"][1](document), 8)
 
+    def test_kernel_entries_are_faults_and_switches_or_why_they_are_not_counted(self):
+        entries = definition.METRICS["entries"][1]
+        events = [{"name": name, "family": "software", "count": {"per_operation": rate}}
+                  for name, rate in (("page-faults", .5), ("context-switches", .25), ("cpu-migrations", 8))]
+        document = {"pmu": {"events": events}}
+        self.assertEqual(entries(document), .75)
+        events[1].update(count=None, count_reason="EACCES")
+        with self.assertRaisesRegex(missing.NoNumber, "^EACCES$"):
+            entries(document)
+        with self.assertRaisesRegex(missing.NoNumber, "^--pmu=off$"):
+            entries({"pmu": None, "pmu_reason": "--pmu=off"})
+
+    def test_aborts_of_all_causes_are_summed(self):
+        document = {"sync": {"aborts": {"conflict": 3, "zero": 1}}, "throughput": {"operations": 8}}
+        self.assertEqual(definition.METRICS["aborts"][1](document), .5)
+
     def test_points_that_vary_too_much_are_counted(self):
         rows = [{"curve": c, "x": 1, "y": y, "noisy": False} for c, y in (("a", 2), ("a", 3), ("b", 2), ("b", 3.1))]
         self.assertEqual(missing.noise(rows), ["too noisy: 1 of 2 points vary more than 1.5-fold from run to run"])

@@ -69,15 +69,15 @@ def names_of(points, known):
     return list(dict.fromkeys(row["curve"] for row in [*points, *known]))
 
 
-def dressed(rows, names, panel):
+def dressed(rows, names, ours, panel):
     """The rows with two fields more: how far a curve is moved sideways, so that no whisker hides another, and whether its marker is
-    hollow, as those of numbers beside ours are, and of curves for which there is no shape left."""
+    hollow, as those of numbers beside ours are, and of curves for which there is no shape left. `ours`: names of curves."""
     step = min(4, 16 / max(1, len(names))) if panel.joined else 0
     out = []
     for row in rows:
         place = names.index(row["curve"])
         dodge = (place - (len(names) - 1) / 2) * step
-        out.append({**row, "dodge": dodge, "hollow": "runs" not in row or place >= len(SHAPES)})
+        out.append({**row, "dodge": dodge, "hollow": row["curve"] not in ours or place >= len(SHAPES)})
     return out
 
 
@@ -141,7 +141,8 @@ def plot(panel, points, known, look):
         text = {"text": "There is no number to draw.", "fontSize": look.font, "color": look.ink}
         return altair.Chart(altair.Data(values=[{}])).mark_text(**text)
     names = names_of(points, known)
-    tells = channels(names, {row["curve"] for row in points}, look, panel.joined)
+    mine = {row["curve"] for row in points}
+    tells = channels(names, mine, look, panel.joined)
     x = x_axis(panel, sorted({row["x"] for row in [*points, *known]}))
     place = {"x": x} if panel.joined else {"x": x, "xOffset": altair.XOffset("curve:N", sort=names)}
     moved = {"xOffset": altair.ExprRef("datum.dodge")} if panel.joined else {}
@@ -149,7 +150,7 @@ def plot(panel, points, known, look):
     def y(field):
         return altair.Y(f"{field}:Q", title=METRICS[panel.y][0])
 
-    ours, beside = dressed(points, names, panel), dressed(known, names, panel)
+    ours, beside = dressed(points, names, mine, panel), dressed(known, names, mine, panel)
     own = altair.Chart(altair.Data(values=ours))
     tips = ["curve:N", "x:N", *(altair.Tooltip(f"{field}:Q", format=".4g") for field in ("y", "low", "high")), "runs:Q"]
     spread = {**place, "y": y("low"), "y2": "high:Q"}
@@ -169,16 +170,16 @@ def plot(panel, points, known, look):
 
 
 def legend(panel, points, known, look):
-    """A chart that shows each curve as it is drawn, in as many columns as its width has room for; None for a single curve."""
+    """A chart that shows each curve as it is drawn, in as many columns as its width has room for; None where there is no curve."""
     names = names_of(points, known)
-    if len(names) < 2:
+    if not names:
         return None
     sample = look.font * 2.2
     wide = sample + look.font * (1 + LETTER * max(map(len, names)))
     columns = max(1, min(len(names), int(look.width / wide)))
     ours = {row["curve"] for row in points}
     rows = []
-    for row in dressed([{"curve": name, **({"runs": 1} if name in ours else {})} for name in names], names, panel):
+    for row in dressed([{"curve": name} for name in names], names, ours, panel):
         down, across = divmod(len(rows), columns)
         left = across * look.width / columns
         y = (down + 0.5) * look.font * 1.4
@@ -189,7 +190,7 @@ def legend(panel, points, known, look):
         return altair.Chart(altair.Data(values=rows)).encode(scaled, altair.Y("y:Q", scale=None, axis=None))
 
     tells = channels(names, ours, look, panel.joined)
-    lined = [row for row in rows if "runs" in row]
+    lined = [row for row in rows if row["curve"] in ours]
     layers = []
     if panel.joined and lined:
         line = at("left", altair.X, lined).mark_rule(strokeWidth=1.5).encode(x2="right:Q")
@@ -197,7 +198,7 @@ def legend(panel, points, known, look):
     elif lined:
         bar = at("mid", altair.X, lined).mark_square(size=look.font * 10, stroke=look.ink, strokeWidth=0.5, opacity=1)
         layers.append(bar.encode(fill=tells["fill"]))
-    marked = rows if panel.joined else [row for row in rows if "runs" not in row]
+    marked = rows if panel.joined else [row for row in rows if row["curve"] not in ours]
     if marked:
         where = {"x": altair.X("mid:Q", scale=None, axis=None), "y": altair.Y("y:Q", scale=None, axis=None)}
         layers.append(markers(marked, look, tells).encode(**where))

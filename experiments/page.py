@@ -83,7 +83,7 @@ def panel_of(experiment, number, drawn, gaps):
     chart = figure.plot(panel, points, known, look).properties(width="container", height=look.height)
     chart = chart.configure(background="transparent").configure_axis(**grey, **text).configure_view(stroke=None)
     names, ours = figure.names_of(points, known), {row["curve"] for row in points}
-    rows = figure.dressed([{"curve": name, **({"runs": 1} if name in ours else {})} for name in names], names, panel)
+    rows = figure.dressed([{"curve": name} for name in names], names, ours, panel)
     curves = []
     for row, color in zip(rows, figure.hues(names, ours, look, panel.joined), strict=True):
         place = names.index(row["curve"])
