@@ -135,7 +135,7 @@ def series_rows(series, columns, document):
     """The rows of a series of a document; one that says why where it has none."""
     run = one(columns, document)
     found = document.get(series)
-    if found is None:
+    if not found:
         return [run]
     if series == "rows":
         schema = not_null(SCHEMA["properties"]["rows"])["items"]

@@ -210,5 +210,6 @@ if __name__ == "__main__":
     try:
         sys.exit(export_main(sys.argv[1:]))
     except InputError as wrong:
-        print(f"export: {wrong}", file=sys.stderr)
+        line = "".join(letter if letter.isprintable() else "?" for letter in str(wrong))   # a name of a file may have any
+        print(f"harness: export: {line}", file=sys.stderr)
         sys.exit(2)
