@@ -50,7 +50,7 @@ class Export(unittest.TestCase):
         cls.out = cls.folder / "results"
         short = ["--index=art", "--records=2000", "--warmup=0", "--progress=none", f"--out={cls.out}"]
         cls.run_harness(*short, "--sync=none", "--sync=olc", "--ops=20000", "--sample=10s", "--rows=4000", "--latency=sample:0.1")
-        cls.run_harness(*short, "--sync=olc", "--time=20ms", "--sample=5ms")
+        cls.run_harness(*short, "--sync=olc", "--time=300ms", "--sample=5ms")
         files = [json.loads(file.read_text()) for file in cls.out.glob("*.json")]
         cls.documents = sorted(files, key=lambda document: document["started"])
 
