@@ -75,7 +75,7 @@ METRICS = {
     "conflicts": ("conflict aborts an operation", per_operation("conflict")),
     "capacity": ("capacity aborts an operation", per_operation("capacity")),
     "aborts": ("aborts an operation", aborts),
-    "entries": ("page faults and context switches an operation", entries),
+    "entries": ("faults and switches an operation", entries),
     "zeros": ("aborts with status zero an operation", per_operation("zero")),
 }
 
