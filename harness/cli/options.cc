@@ -175,7 +175,8 @@ const std::vector<CommandEntry>& command_rows() {
       {"ab", "--a=\"--sync=none\" --b=\"--sync=olc\"", "compares variants, run in turn in fresh processes",
        "--a=ARGS --b=ARGS [--c=ARGS ...] [--replicates=10] [--json], and options for all.\n"
        "--replicates=auto runs as many as it takes for the interval to be within 1 %, at most 100.\n"},
-      {"compare", "A B...", "compares existing results: files, or folders of --out", "[--json] [--seed=N]\n"},
+      {"compare", "A B...", "compares existing results: files, or folders of --out",
+       "[--effect=3%] [--json] [--seed=N]\n"},
       {"limits", "[--threads=N]", "measures the machine's limits without an index",
        "[--footprint=1Gi] [--threads=N] [--pin=PLACEMENT] [--mem=NODES] [--hugepages=KIND] [--json]\n"},
       {"explain", "RESULT [BASE]", "explains a JSON document, and suggests what to try", ""},

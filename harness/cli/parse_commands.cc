@@ -15,12 +15,21 @@
 #include "harness/host/limits.h"
 #include "harness/host/placement.h"
 #include "src/base/error.h"
+#include "src/base/spec.h"
 
 namespace latchlab {
 
 namespace {
 
 constexpr std::size_t kMostVariants = 8;  // a to h
+
+/// "3%" is .03.
+double parse_effect(const std::string& text) {
+  const std::optional<double> percent =
+      text.ends_with('%') ? parse_double(std::string_view(text).substr(0, text.size() - 1)) : std::nullopt;
+  if (percent && *percent > 0 && *percent < 100) return *percent / 100;
+  throw InputError(fmt::format("--effect: '{}' is no percentage between 0 and 100; write --effect=3%", text));
+}
 
 }  // namespace
 
@@ -124,12 +133,16 @@ CompareCommand parse_compare(const std::vector<std::string>& args) {
   CompareCommand command;
   std::vector<std::string> options;
   for (const std::string& arg : args) (arg.starts_with("--") ? options : command.paths).push_back(arg);
+  static const OptionEntry kEffect{"effect", "PERCENT", "", "", nullptr};
   Given given = read_options(options, [&](const std::string& name) -> const OptionEntry& {
+    if (name == kEffect.name) return kEffect;
     if (name == "json" || name == "seed") return option_row(name);
-    throw InputError(fmt::format("compare: --{} has no meaning here; there are --json and --seed=N", name));
+    throw InputError(
+        fmt::format("compare: --{} has no meaning here; there are --effect=PERCENT, --json and --seed=N", name));
   });
   command.json = take(given, "json").has_value();
   if (const auto seed = take(given, "seed")) command.seed = parse_count("--seed", *seed, 0, ~u64{0});
+  if (const auto effect = take(given, "effect")) command.effect = parse_effect(*effect);
   if (command.paths.size() < 2 || command.paths.size() > kMostVariants) {
     throw InputError(
         fmt::format("compare: it takes 2 to {} files or folders with results, not {}; write harness compare "

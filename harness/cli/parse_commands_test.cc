@@ -64,6 +64,12 @@ TEST_CASE("compare takes files and folders, and limits takes options of placemen
   CHECK(compared.paths == std::vector<std::string>{"x", "y", "z"});
   CHECK(compared.json);
   CHECK(compared.seed == 4);
+  CHECK(compared.effect == 0);
+  CHECK(std::get<CompareCommand>(parse({"compare", "x", "--effect=2.5%", "y"})).effect == .025);
+  for (const char* wrong : {"3", "0%", "100%", "-1%", "%", "three%"}) {
+    CHECK(error_of({"compare", "x", "y", fmt::format("--effect={}", wrong)}) ==
+          fmt::format("--effect: '{}' is no percentage between 0 and 100; write --effect=3%", wrong));
+  }
   for (const char* same : {"x", "./x", "x/", "y/../x"}) {
     CHECK(error_of({"compare", "x", "y", same}) ==
           fmt::format("compare: '{}' is given twice; a result does not differ from itself", same));
@@ -143,7 +149,8 @@ TEST_CASE("help and list know every word", "[cli]") {
 TEST_CASE("help has a text for each command and each topic of list", "[cli]") {
   CHECK(help_text(kRegistry, "") == help_text());
   CHECK(help_text(kRegistry, "compare") ==
-        "harness compare A B...\n  compares existing results: files, or folders of --out\n\n[--json] [--seed=N]\n");
+        "harness compare A B...\n  compares existing results: files, or folders of --out\n\n[--effect=3%] [--json] "
+        "[--seed=N]\n");
   CHECK(help_text(kRegistry, "keys") == list_text(kRegistry, "keys"));
   const std::string topics = help_text(kRegistry, "topics");
   CHECK(topics.starts_with("ab\ncompare\n"));

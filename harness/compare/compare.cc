@@ -186,9 +186,10 @@ std::vector<std::string> notes_of(const std::vector<ResultSet>& sets, const Opti
 }
 
 /// What all sets hold of one point; the first has some.
-Comparison compare_point(std::vector<ResultSet> sets, const Options& options, u64 seed) {
+Comparison compare_point(std::vector<ResultSet> sets, const Options& options, u64 seed, double effect) {
   Comparison comparison;
   comparison.seed = seed;
+  comparison.effect = effect;
   comparison.paired = sort_by_block(sets);
   comparison.common = options_text(sets.front().documents.front(), options.points);
   for (std::size_t i = 0; i < sets.size(); ++i) {
@@ -207,7 +208,7 @@ Comparison compare_point(std::vector<ResultSet> sets, const Options& options, u6
 
 }  // namespace
 
-std::vector<Comparison> compare(std::vector<ResultSet> sets, u64 seed) {
+std::vector<Comparison> compare(std::vector<ResultSet> sets, u64 seed, double effect) {
   for (const ResultSet& set : sets) {
     for (const Json& document : set.documents) {
       if (!document.contains("config") || !document["config"].is_object()) {
@@ -246,7 +247,7 @@ std::vector<Comparison> compare(std::vector<ResultSet> sets, u64 seed) {
     }
     std::vector<std::string> notes = surroundings;
     std::ranges::move(notes_of(of_point, options, notes.empty()), std::back_inserter(notes));
-    comparisons.push_back(compare_point(std::move(of_point), options, seed));
+    comparisons.push_back(compare_point(std::move(of_point), options, seed, effect));
     comparisons.back().notes = std::move(notes);
   }
   if (comparisons.empty()) {
@@ -264,7 +265,7 @@ std::vector<Comparison> compare(const CompareCommand& command) {
   std::vector<ResultSet> sets;
   for (const std::string& path : command.paths)
     sets.push_back({.name = path, .documents = read_results("compare", path)});
-  return compare(std::move(sets), command.seed);
+  return compare(std::move(sets), command.seed, command.effect);
 }
 
 }  // namespace latchlab

@@ -30,6 +30,6 @@ struct ResultSet {
   std::string name;
   std::vector<Json> documents;
 };
-[[nodiscard]] std::vector<Comparison> compare(std::vector<ResultSet> sets, u64 seed);
+[[nodiscard]] std::vector<Comparison> compare(std::vector<ResultSet> sets, u64 seed, double effect = 0);
 
 }  // namespace latchlab

@@ -53,6 +53,19 @@ Comparison only(const std::vector<Comparison>& comparisons) {
   return comparisons.front();
 }
 
+TEST_CASE("a stated effect decides what is a difference, and the table says so") {
+  const std::vector<ResultSet> sets{in_blocks(set_of("A", "none", 1e6), 0), in_blocks(set_of("B", "olc", 9e5), 1)};
+  CHECK(only(compare(sets, 1, .03)).variants[1].verdict == "slower");
+  const Comparison within = only(compare(sets, 1, .2));
+  CHECK(within.variants[1].verdict == "no difference seen");
+  CHECK(within.paired);
+  CHECK_THAT(table_of(within),
+             Catch::StartsWith("results of the same blocks, compared block by block (seed 1), against "
+                               "an effect of 20 %\n"));
+  CHECK(json_of(within)["effect"] == .2);
+  CHECK(json_of(only(compare(sets, 1)))["effect"] == 0);
+}
+
 TEST_CASE("what differs between two sets is what is compared") {
   const Comparison c = only(compare({set_of("A", "none", 1e6), set_of("B", "olc", 9e5)}, 1));
   CHECK_FALSE(c.paired);

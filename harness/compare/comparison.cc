@@ -131,7 +131,7 @@ OrReason<Contrast> contrast_of(const Comparison& comparison, const VariantSummar
                         : fmt::format("no replicate of {} counts", rates.empty() ? variant.name : base.name));
   }
   const auto contrast = paired ? paired_contrast : unpaired_contrast;
-  return contrast(base_rates, rates, comparison.seed, 10'000);
+  return contrast(base_rates, rates, comparison.seed, 10'000, comparison.effect);
 }
 
 void find_contrasts(const Comparison& comparison, VariantSummary& variant) {

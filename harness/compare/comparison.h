@@ -86,7 +86,8 @@ void describe(Like<VariantSummary> auto& v, auto& field) {
   field("name", v.name, "", kNotEmpty);
   field("command", v.command, "its own options, or where its results are");
   field.one_of("verdict", v.verdict, words_and<Verdict>({"base", "withheld"}),
-               "base is the first variant, with which the others are compared; differences under 1 % are none");
+               "base is the first variant, with which the others are compared; differences under 1 % are none, or "
+               "those within effect");
   field("withheld", v.withheld, "why the verdict is withheld");
   field("median_per_second", v.median, "", kAboveZero);
   field("quartiles", then(v.quartiles, ends_of), "of operations a second", kAboveZero);
@@ -128,6 +129,7 @@ struct Comparison {
   std::string common;
   OrReason<u32> planned_blocks = OrReason<u32>::missing("the runs were not planned together");
   bool paired = true;
+  double effect = 0;                     ///< a share; 0 where none was stated
   std::vector<std::vector<u32>> orders;  ///< the order of variants in each block
   std::string ended_by;
   std::vector<VariantSummary> variants;
@@ -146,6 +148,11 @@ void describe(Like<Comparison> auto& c, auto& field) {
   field("common", c.common, "options of all variants");
   field("planned_blocks", c.planned_blocks, "null for results that were not planned together", kOneOrMore);
   field("paired", c.paired, "replicate i of all variants is of block i: compared block by block");
+  field(
+      "effect", c.effect,
+      "a share of the base: a ratio whose whole interval is beyond it is a difference, one within it is none; 0 where "
+      "none was stated",
+      kUpToOne);
   field("ended_by", c.ended_by, "why --replicates=auto ended; empty where so many were asked for");
   field("notes", c.notes, "what else a reader should know", kNotEmpty);
   field("interrupted", c.interrupted, "ended early by a signal");

@@ -175,6 +175,7 @@ std::string heading(const Comparison& comparison) {
     text = fmt::format("{} block{}, variants in random order within each (seed {})", blocks, blocks == 1 ? "" : "s",
                        comparison.seed);
   }
+  if (comparison.effect > 0) text += fmt::format(", against an effect of {:g} %", comparison.effect * 100);
   if (!comparison.ended_by.empty()) text += "; " + comparison.ended_by;
   if (comparison.interrupted) text += "; interrupted";
   return text + '\n';

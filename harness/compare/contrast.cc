@@ -13,13 +13,30 @@ constexpr double kWorthAWord = .01;   // of the ratio
 constexpr double kLevel = .01;        // of the test
 constexpr double kHopelessly = 8;     // times as many replicates as there may be
 constexpr u32 kFewForForecasts = 20;  // the spread of fewer says little about that of many
+constexpr double kAtTheEdge = 1e-4;   // a ratio so near to the edge of the effect is taken to lie at it
 
 bool tight(const Contrast& c) { return c.half_width() <= kWorthAWord; }
 
 bool interval_differs(const Contrast& c) {
+  if (c.effect > 0) return c.interval.low > 1 + c.effect || c.interval.high < 1 - c.effect;
   return (c.interval.low > 1 || c.interval.high < 1) && std::abs(c.ratio - 1) >= kWorthAWord;
 }
 bool test_differs(const Contrast& c) { return c.probability < kLevel; }
+
+/// Whether the interval leaves no room for a difference.
+bool none_fits(const Contrast& c) {
+  if (c.effect > 0) return c.interval.low >= 1 - c.effect && c.interval.high <= 1 + c.effect;
+  return tight(c) && !interval_differs(c);
+}
+
+/// The test of the ratio against 1, or against the nearer edge of the effect. A ratio within the effect is no sign of a
+/// difference, however sure it is.
+double probability_of(double (*test)(const std::vector<double>&, const std::vector<double>&), std::vector<double> base,
+                      const std::vector<double>& variant, double ratio, double effect) {
+  if (std::abs(ratio - 1) < effect) return 1;
+  for (double& speed : base) speed *= ratio < 1 ? 1 - effect : 1 + effect;
+  return test(base, variant);
+}
 
 /// What the test comes to where every replicate of the one is beyond every one of the other: 2 / 2^n, 2 / (2n over n).
 double least_probability(u32 n, bool paired) {
@@ -30,7 +47,12 @@ double least_probability(u32 n, bool paired) {
 
 void set_too_few(Contrast& c, std::size_t tests) {
   u32 enough = 1;
-  while (static_cast<double>(tests) * least_probability(enough, c.paired) >= kLevel) ++enough;
+  // Against an effect the interval alone can say that there is no difference.
+  const auto says_nothing = [&](u32 n) {
+    return c.effect > 0 ? least_probability(n, c.paired) >= .05
+                        : static_cast<double>(tests) * least_probability(n, c.paired) >= kLevel;
+  };
+  while (says_nothing(enough)) ++enough;
   c.too_few = enough > c.replicates ? enough - c.replicates : 0;
 }
 
@@ -38,23 +60,28 @@ void set_too_few(Contrast& c, std::size_t tests) {
 
 bool Contrast::has_interval() const { return least_probability(replicates, paired) < .05; }
 
-Contrast paired_contrast(const std::vector<double>& base, const std::vector<double>& variant, u64 seed, u32 resamples) {
-  Contrast c{.ratio = paired_ratio(base, variant),
+Contrast paired_contrast(const std::vector<double>& base, const std::vector<double>& variant, u64 seed, u32 resamples,
+                         double effect) {
+  const double ratio = paired_ratio(base, variant);
+  Contrast c{.ratio = ratio,
              .interval = bootstrap_ratio(base, variant, seed, resamples),
-             .probability = signed_rank_test(base, variant),
+             .probability = probability_of(signed_rank_test, base, variant, ratio, effect),
              .paired = true,
-             .replicates = static_cast<u32>(variant.size())};
+             .replicates = static_cast<u32>(variant.size()),
+             .effect = effect};
   set_too_few(c, 1);
   return c;
 }
 
-Contrast unpaired_contrast(const std::vector<double>& base, const std::vector<double>& variant, u64 seed,
-                           u32 resamples) {
-  Contrast c{.ratio = unpaired_ratio(base, variant),
+Contrast unpaired_contrast(const std::vector<double>& base, const std::vector<double>& variant, u64 seed, u32 resamples,
+                           double effect) {
+  const double ratio = unpaired_ratio(base, variant);
+  Contrast c{.ratio = ratio,
              .interval = bootstrap_unpaired(base, variant, seed, resamples),
-             .probability = rank_sum_test(base, variant),
+             .probability = probability_of(rank_sum_test, base, variant, ratio, effect),
              .paired = false,
-             .replicates = static_cast<u32>(std::min(base.size(), variant.size()))};
+             .replicates = static_cast<u32>(std::min(base.size(), variant.size())),
+             .effect = effect};
   set_too_few(c, 1);
   return c;
 }
@@ -71,7 +98,7 @@ void correct(const std::vector<Contrast*>& family) {
 
 Verdict verdict_of(const Contrast& c) {
   if (interval_differs(c) && test_differs(c)) return c.ratio > 1 ? Verdict::kFaster : Verdict::kSlower;
-  if (tight(c) && !interval_differs(c)) return Verdict::kNoDifference;
+  if (none_fits(c)) return Verdict::kNoDifference;
   return needed_replicates(c) <= kMostReplicates ? Verdict::kTooNoisy : Verdict::kUndecidable;
 }
 
@@ -85,8 +112,11 @@ OrReason<Ends> interval_of(const OrReason<Contrast>& c) {
 bool is_decided(Verdict verdict) { return verdict != Verdict::kTooNoisy && verdict != Verdict::kUndecidable; }
 
 double needed_replicates(const Contrast& c) {
-  if (tight(c)) return c.replicates + kBetweenLooks;
-  const double times = c.half_width() / kWorthAWord;  // the width shrinks with the square root of their number
+  const double from_edge = std::max(kAtTheEdge, std::abs(std::abs(c.ratio - 1) - c.effect));
+  const bool narrow = c.effect > 0 ? interval_differs(c) : tight(c);
+  if (narrow) return c.replicates + kBetweenLooks;
+  // The width shrinks with the square root of their number.
+  const double times = c.half_width() / (c.effect > 0 ? from_edge : kWorthAWord);
   return std::max(c.replicates + 1.0, std::ceil(c.replicates * times * times));
 }
 

@@ -91,6 +91,87 @@ TEST_CASE("a quiet machine is done at the first look") {
   CHECK(verdict_of(experiment.contrast) == Verdict::kNoDifference);
 }
 
+/// How many of 100 comparisons against an effect of 3 % end with each verdict. A comparison is looked at with 10, 15,
+/// 20, 30 and 40 replicates, ends with the first answer, and is one of `family` whose tests are corrected together.
+std::map<Verdict, u32> verdicts_against_effect(double scatter, double rate, u32 family, u64 seed) {
+  std::map<Verdict, u32> found;
+  for (u32 i = 0; i < 100; ++i) {
+    CloudMachine machine(draw(seed, 0, i), scatter);
+    std::vector<double> base;
+    std::vector<double> variant;
+    Verdict verdict = Verdict::kTooNoisy;
+    for (const u32 until : {10, 15, 20, 30, 40}) {
+      while (variant.size() < until) {
+        machine.next_block();
+        base.push_back(machine.replicate(1));
+        variant.push_back(machine.replicate(rate));
+      }
+      std::vector<Contrast> all(family, paired_contrast(base, variant, seed, 200, .03));
+      std::vector<Contrast*> tests;
+      for (std::size_t test = 0; test < all.size(); ++test) {
+        if (test > 0) all[test].probability = 1;
+        tests.push_back(&all[test]);
+      }
+      correct(tests);
+      verdict = verdict_of(all.front());
+      if (is_decided(verdict)) break;
+    }
+    ++found[verdict];
+  }
+  return found;
+}
+
+TEST_CASE("against an effect equals are never called different, and three times the effect nearly always",
+          "[release]") {
+  constexpr u64 kSeed = 20'261'126;
+  CAPTURE(kSeed);
+  for (const double scatter : {.003, .01, .03, .1}) {
+    CAPTURE(scatter);
+    auto equal = verdicts_against_effect(scatter, 1, 12, kSeed);
+    CHECK(equal[Verdict::kFaster] + equal[Verdict::kSlower] == 0);
+    auto slower = verdicts_against_effect(scatter, .9, 12, kSeed);
+    CHECK(slower[Verdict::kFaster] + slower[Verdict::kNoDifference] == 0);
+    if (scatter < .1) CHECK(slower[Verdict::kSlower] >= 95);
+    if (scatter < .03) CHECK(equal[Verdict::kNoDifference] >= 95);
+    auto at_the_edge = verdicts_against_effect(scatter, .97, 12, kSeed);
+    CHECK(at_the_edge[Verdict::kSlower] <= 5);
+  }
+}
+
+TEST_CASE("against an effect the whole interval is beyond it or within it") {
+  const auto against = [](double low, double high, double probability) {
+    return Contrast{.ratio = (low + high) / 2,
+                    .interval = {.low = low, .high = high},
+                    .probability = probability,
+                    .paired = true,
+                    .replicates = 10,
+                    .effect = .03};
+  };
+  CHECK(verdict_of(against(.93, .969, .001)) == Verdict::kSlower);
+  CHECK(verdict_of(against(1.031, 1.2, .001)) == Verdict::kFaster);
+  CHECK(verdict_of(against(.97, 1.03, 1)) == Verdict::kNoDifference);
+  CHECK(verdict_of(against(.975, .99, .001)) == Verdict::kNoDifference);  // a difference, and less than the effect
+  CHECK(verdict_of(against(.93, .971, .001)) == Verdict::kTooNoisy);
+  CHECK(verdict_of(against(.93, .969, .02)) == Verdict::kTooNoisy);
+  CHECK(needed_replicates(against(.93, .969, .02)) == 10 + kBetweenLooks);
+  CHECK(needed_replicates(against(.965, .985, 1)) > 40);  // half as wide as it may be takes four times as many
+  CHECK(verdict_of(against(.96, .98, 1)) == Verdict::kUndecidable);  // at the edge
+}
+
+TEST_CASE("against an effect the test is of its nearer edge") {
+  const std::vector<double> base(12, 1.0);
+  std::vector<double> variant(12, .96);
+  CHECK(paired_contrast(base, variant, 1).probability < .001);
+  CHECK(paired_contrast(base, variant, 1, 200, .03).probability < .001);
+  CHECK(paired_contrast(base, variant, 1, 200, .05).probability == 1);
+  for (std::size_t i = 0; i < 4; ++i) variant[i] = .99;
+  CHECK(paired_contrast(base, variant, 1).probability < .001);
+  CHECK(paired_contrast(base, variant, 1, 200, .03).probability > .1);
+  // Few replicates may say that there is no difference, but none of five.
+  CHECK(paired_contrast({1, 1, 1, 1, 1, 1}, {1, 1, 1, 1, 1, 1}, 1, 200, .03).too_few == 0);
+  CHECK(paired_contrast({1, 1, 1, 1, 1}, {1, 1, 1, 1, 1}, 1, 200, .03).too_few == 1);
+}
+
 Contrast contrast_of(double ratio, double half_width, double probability = .001) {
   return {.ratio = ratio,
           .interval = {.low = ratio - half_width, .high = ratio + half_width},
