@@ -5,9 +5,9 @@
 bench_packages="g++ cmake ninja-build libfmt-dev nlohmann-json3-dev libhwloc-dev libnuma-dev libpfm4-dev
   libtbb-dev libabsl-dev libcuckoo-dev libboost-context-dev zlib1g-dev libzstd-dev wamerican libtcmalloc-minimal4 libjemalloc2 libmimalloc2.0 libtbbmalloc2"
 
-# What `./test` adds: the test framework, the JSON schema checker, objdump for the test of generated code, and a machine of four
-# NUMA nodes in software, with the kernel that it boots.
-test_packages="catch2 python3 python3-jsonschema binutils qemu-system-x86 busybox-static cpio"
+# What `./test` adds: the test framework, the JSON schema checker, git for scratch repositories, objdump for the test of generated
+# code, and a machine of four NUMA nodes in software, with the kernel that it boots.
+test_packages="catch2 python3 python3-jsonschema git binutils qemu-system-x86 busybox-static cpio"
 # What `.ci/run` adds: the second compiler with libFuzzer, and what looks at the style.
 ci_packages="clang-19 libclang-rt-19-dev clang-format-19 clang-tidy-19 doxygen"
 kernel_package=linux-image-cloud-amd64
