@@ -29,8 +29,8 @@ constexpr u64 kMostDefaultRecords = 16'000'000;
 constexpr u64 kDefaultWarmup = 200'000'000;
 constexpr u64 kDefaultTime = 3'000'000'000;
 
-/// Returns the fewest bytes that a key and its value take: eight each, or only the value's if the key is spelled by its
-/// path in the index. More records than memory holds at this size are surely a mistake; fewer are up to the index.
+/// Returns the fewest bytes that a key and its value take: eight each. A key that its path in the index spells takes
+/// none. More records than memory holds at this size are surely a mistake; fewer are up to the index.
 u64 least_bytes_per_key(const Spec& keys) { return keys.name == "u64" ? 16 : 8; }
 
 /// Returns the bits of keys of this kind, if they are numbers.

@@ -57,8 +57,9 @@ struct Planned {
   bool fits = true;  ///< false if the plan is skipped because the machine is too small
 };
 /// Fills in the options that were not given, checks everything, and makes the plan. Throws InputError for an option
-/// that is wrong by itself. The plan has a reason to skip it, so that a sweep can go on, in two cases: only the
-/// combination is at fault (two writers under `none`), or the machine is too small and --fit was given.
+/// that is wrong by itself. In two cases the plan has a reason to skip it instead, so that a sweep can go on:
+///   1. only the combination is at fault (two writers under `none`);
+///   2. the machine is too small, and --fit was given.
 [[nodiscard]] Planned planned(Config config, const Defaults& defaults, const Surroundings& surroundings,
                               CapacityOfKeys& capacities);
 

@@ -1,8 +1,8 @@
 #pragma once
 
 // Turns argv into a Command. One table (option_rows() in options.cc) has every option: parsing, the help text and the
-// suggestions for mistyped words all come from it. Everything that can be checked is checked here, before anything
-// runs: a mistake in the last point of a sweep must not show up after three hours.
+// suggestions for mistyped words all come from it. All checks are made here, before anything runs: a mistake in the
+// last point of a sweep must not show up after three hours.
 //
 //   harness [--option=value...]        runs every point of the product of all axes
 //   harness list [TOPIC]               harness doctor              harness help [TOPIC]

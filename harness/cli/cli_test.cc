@@ -257,7 +257,7 @@ TEST_CASE("a point of a list whose index has options that contradict one another
   CHECK(command.runs[0].config.index.str() == "vip:99,isa=sse");
   CHECK(command.runs[0].index_options.empty());
   for (const std::size_t i : {1, 2, 3}) CHECK(command.runs[i].skip.empty());
-  // --isa is not to blame for what the index does not bear by itself.
+  // An option that the index refuses by itself is not blamed on --isa.
   const RunCommand both = runs({"--index={vip:99,isa=sse,vip:60}", "--isa=avx", "--keys=u32"});
   CHECK(both.runs[0].skip == "--index: index vip: 99 is not of isa=sse");
   CHECK(error_of({"--index=vip:99,isa=sse"}) == "--index: index vip: 99 is not of isa=sse");

@@ -1,7 +1,7 @@
 #pragma once
 
-// Checks of combinations whose words are each right by themselves: options that do not reach the index, the policy or
-// the workload, and operations that those cannot do.
+// Checks of combinations whose words are each right by themselves. They find options that do not reach the index, the
+// policy or the workload, and operations that those cannot do.
 
 #include <string>
 

@@ -25,8 +25,7 @@ using Given = std::vector<std::pair<std::string, std::vector<std::string>>>;
 ///   2. An option that comes again after others replaces its earlier values.
 ///   3. `@FILE` stands for the options in a file, one a line. Options of the command line replace them wherever @FILE
 ///      stands. Options of a file replace those of a file before it.
-/// Throws InputError for a word that is no option, for a value that is missing or not allowed, and for a file that
-/// cannot be read.
+/// Throws InputError for a word that is no option, a value that is missing or not allowed, and an unreadable file.
 [[nodiscard]] Given read_options(const std::vector<std::string>& args,
                                  const std::function<const OptionEntry&(const std::string& name)>& describe);
 

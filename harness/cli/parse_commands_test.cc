@@ -117,7 +117,7 @@ TEST_CASE("the version is that of the project and of this build", "[cli]") {
   }
 }
 
-TEST_CASE("help and list know every word", "[cli]") {
+TEST_CASE("help and list print every word", "[cli]") {
   CHECK(std::holds_alternative<HelpCommand>(parse({})));
   CHECK(std::holds_alternative<HelpCommand>(parse({"--help"})));
   CHECK(std::holds_alternative<HelpCommand>(parse({"help"})));

@@ -1,7 +1,7 @@
 #pragma once
 
-// `harness explain`: explains a result in plain words: what an operation cost, where that time went as far as it was
-// measured, and what to try. It only reads the document, so results of other machines can be explained too.
+// `harness explain`: explains a result in plain words. It says what an operation cost, where that time went as far as
+// it was measured, and what to try. It only reads the document, so results of other machines can be explained too.
 
 #include <string>
 

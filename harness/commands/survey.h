@@ -1,5 +1,5 @@
-// `harness limits`: measures what this machine can do at best without an index: the limits that limits.h measures
-// beside every run, and more, for which no run waits.
+// `harness limits`: measures what this machine can do at best without an index. It measures the limits that limits.h
+// measures beside every run, and others that would take a run too long.
 //
 //   batches      pointer chases side by side, like the lookups of a batch: the time of a line for each number of
 //   chases.

@@ -11,7 +11,7 @@
 //   2. A read checks every word that it reads.
 //   3. A write stores the same content again, so concurrent writes cannot tear each other.
 //
-// More cannot be promised, since payloads are read and written outside the index's synchronization: they are in no
+// More cannot be promised, since payloads are read and written outside the index's synchronization. They are in no
 // transaction's read or write set, and no lock is held meanwhile. Their cost is memory traffic. A large value takes
 // lines from the index's share of the caches, and a write takes them from the caches of other processors.
 //

@@ -2,11 +2,11 @@
 // rest of the code that is compiled once a pair is in trial_of.h; all other code of a trial is in run_trial.cc and
 // phases.cc.
 //
-// A slice is an array of requests. If all its requests are reads, or all are inserts, the loop is specialised for them:
-// it has no switch, it contains the index's operation, and its counts stay in registers. A few instructions check a
-// read, on values that are in registers anyway: found or not, and the exclusive or of the upper halves of the returned
-// value and the expected one. An insert adds the tag of its value to the checksum, and nothing waits for that addition.
-// The counts end in the result, so the compiler cannot remove an operation.
+// A slice is an array of requests. The loop is specialised for slices of reads only, and of inserts only. It then has
+// no switch, it contains the index's operation, and its counts stay in registers. A few instructions check a read, on
+// values that are in registers anyway. They test whether the key was found, and compare the upper halves of the
+// returned value and the expected one. An insert adds the tag of its value to the checksum, and nothing waits for that
+// addition. The counts end in the result, so the compiler cannot remove an operation.
 //
 // Nothing here reads a clock, except around calls that run alone to be timed (latency.h).
 #pragma once
@@ -46,10 +46,10 @@ Raw key_of(const Request& request) {
   }
 }
 
-/// The tag of a value (workloads/value.h), whose position depends on how many bits values have. The tag is also what a
-/// key adds to the checksum of the contents: it is a hash of the key already, so nothing is hashed while the clock
-/// runs. A sum of tags does not depend on the order of insertions and erasures. The shift is read from a member only if
-/// the index may have fewer than 64 bits; for all other indexes it stays a constant of the loop.
+/// The tag of a value (workloads/value.h), whose position depends on how many bits values have. A key adds its tag to
+/// the checksum of the contents. The tag is a hash of the key already, so nothing is hashed while the clock runs. A sum
+/// of tags does not depend on the order of insertions and erasures. The shift is read from a member only if the index
+/// may have fewer than 64 bits. For all other indexes it is a constant of the loop.
 template <class Index>
 class TagOf {
  public:
@@ -165,7 +165,7 @@ class alignas(kFalseSharingBytes) RunnerOf final : public ErasedSession<Index, R
   }
 
   /// Runs lookups. A policy that can decide before the loop how its reads run (me_.decide) does so once for all of
-  /// them; for batches it decides in each call.
+  /// them. For batches it decides in each call.
   void reads(const Request* requests, u32 count, Tally& tally) {
     if constexpr (kFindsBatches<Index>) {
       if (batch_.keys > 1) return look_up_batches(requests, count, tally);
@@ -219,8 +219,8 @@ class alignas(kFalseSharingBytes) RunnerOf final : public ErasedSession<Index, R
   }
 
   /// Runs lookups. The function is flattened: the whole find is inlined into the loop, even if the compiler finds it
-  /// too large. An expected result increments no counter, which leaves the registers to the index: hits are the lookups
-  /// that did not miss, and cold functions count mistakes.
+  /// too large. An expected result increments no counter, which leaves the registers to the index. Hits are the lookups
+  /// that did not miss; cold functions count mistakes.
   template <class Me>
   LATCHLAB_FLATTEN [[gnu::noinline]] void look_up(Me me, const Request* requests, u32 count, Tally& tally) {
     u64 misses = 0;
@@ -436,7 +436,7 @@ class alignas(kFalseSharingBytes) RunnerOf final : public ErasedSession<Index, R
   const Batching batch_;
   const TagOf<Index> tag_of_;
   OwnedKey<Raw> last_{};      ///< the last key that the current scan delivered
-  Payloads* const payloads_;  ///< null where the index keeps the values
+  Payloads* const payloads_;  ///< null if the index keeps the values
 };
 
 }  // namespace latchlab

@@ -75,8 +75,8 @@ void report_counters(const std::vector<u64>& sums, u64 operations, SyncReport& o
     for (std::size_t i = 0; i < kFields.size() && i < sums.size(); ++i) {
       all.*kFields[i].member = sums[i];
       const std::string_view name = kFields[i].name;
-      // The policy's own count of operations replaces the workload's: a scan is one operation of the workload and
-      // several of the policy, and fallbacks and restarts are a share of the latter.
+      // The policy's own count of operations replaces the workload's. A scan is one operation of the workload and
+      // several of the policy; fallbacks and restarts are a share of the latter.
       if (name == "ops") operations = sums[i];
       if (name == "restarts" || name.ends_with("_restarts")) {
         restarts += sums[i];

@@ -26,7 +26,7 @@ enum class Mistake {
   kPhantom,      ///< a find of an absent key returns a value
   kSwappedKeys,  ///< an insert in a thousand inserts another key
   kBadScan,      ///< a scan in ten delivers its first pair twice
-  kUncounted,    ///< a lookup in a thousand is not counted, where operations are
+  kUncounted,    ///< a lookup in a thousand is not counted, if the toy counts operations
   kNoMemory,     ///< every insert after the 5000th throws std::bad_alloc
   kLateThrow,    ///< every insert after the 5000th inserts and then throws std::bad_alloc
   kFull,         ///< inserts throw IndexFull once 5000 keys are in the index

@@ -6,19 +6,21 @@
 //     operations, progress, results    ──►    at most kSliceRequests prepared requests, which it runs with
 //                                             the index's operations inlined
 //
-// A request is an operation with everything worked out beforehand: its key (a number, or a pointer to its bytes), the
-// value to write, and the required result of a find. The dealer hands operations to any thread that asks (dealer.h).
-// All threads make their requests at the same time, and then run them at the same time. Only the time of these rounds
-// counts (rounds.h):
+// A request is an operation made ready to run. It has the key (a number, or a pointer to its bytes), the value to
+// write, and the required result of a find. The dealer hands operations to any thread that asks (dealer.h). All threads
+// make their requests at the same time, and then run them at the same time. Only the time of these rounds counts
+// (rounds.h):
 //
 //     thread t   | make requests |##########| make requests |##########| ...     # = a round, in slices
 //
 // The throughput is the operations divided by the seconds of all rounds. The result also says what share of the wall
 // time the rounds were, and what making a request costs.
 //
-// Every value says which key it belongs to (workloads/value.h). So the measured loop detects three mistakes at once: a
-// find that returns another key's value, a miss of a key that is never erased, and a hit of a key that is never
-// inserted.
+// Every value says which key it belongs to (workloads/value.h). So the measured loop itself detects three mistakes:
+//
+//   1. a find returns another key's value;
+//   2. a find misses a key that is never erased;
+//   3. a find hits a key that is never inserted.
 #pragma once
 
 #include <atomic>
@@ -111,8 +113,8 @@ class Trial : public Erased {
   [[nodiscard]] virtual std::unique_ptr<Runner> runner() = 0;
   /// Returns the payloads, which must be filled before a runner runs; null if the index keeps the values.
   [[nodiscard]] Payloads* payloads() const { return payloads_.get(); }
-  /// Returns true if threads must load one after the other: only one may write at a time, or the policy's writers take
-  /// turns and handing the lock over is slow.
+  /// Returns true if threads must load one after the other. That is so if only one thread may write at a time, or if
+  /// writers take turns and handing the lock over is slow.
   [[nodiscard]] virtual bool loads_in_turns() const = 0;
   [[nodiscard]] virtual bool elides() const = 0;
   /// Returns true if a batch of lookups, and so a multi-get, is one call of the index.

@@ -167,8 +167,8 @@ Ending ending_of(const Plan& plan, const Measurement& m) {
                                             : Ending::kRecords;
 }
 
-/// Returns notes about an end that may come as a surprise: a full index, the earlier one of two ends that options set,
-/// or operations that the warm-up did.
+/// Returns notes about a surprising end: a full index, a trace of which the warm-up did a part, or an end before those
+/// that options set.
 Remarks early_end(const Plan& plan, const Measurement& m, const Throughput& t) {
   Remarks out;
   if (m.failed()) return out;
@@ -309,7 +309,7 @@ Account<Health> health_account(const Plan& plan, const Measurement& m) {
   if (health.on_processor && *health.on_processor < kEnoughOnProcessor) {
     out.remarks.push_back(
         {Status::kNoisy, fmt::format("a thread was on a processor for {} of the time in which it could have run: "
-                                     "others had it, and an idle machine does more",
+                                     "other programs had it; run again on an idle machine",
                                      percent(*health.on_processor))});
   }
   if (health.steal_share && *health.steal_share >= kMuchSteal) {
@@ -356,8 +356,8 @@ Account<OrReason<std::vector<NamedCount>>> reclaim_account(const MeasuredPhase& 
   Account<OrReason<std::vector<NamedCount>>> out{counts_of(counts), {}};
   if (counts.stalled > 0) {
     out.remarks.push_back(
-        {Status::kOk,
-         fmt::format("memory to reclaim piled up {} times: a thread was in one operation for a long time", counts.stalled)});
+        {Status::kOk, fmt::format("memory to reclaim piled up {} times: a thread was in one operation for a long time",
+                                  counts.stalled)});
   }
   return out;
 }

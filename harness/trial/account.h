@@ -16,8 +16,8 @@ namespace latchlab {
 /// run; notes about inert options come last.
 [[nodiscard]] TrialResult document(const Plan& plan, const Topology& topology, const Measurement& m);
 
-/// Returns why a run ends before its measured phase although no thread failed, if it does: the index is wrong or full,
-/// or no operation is left.
+/// Returns why a run ends before its measured phase although no thread failed, if it does. Reasons are a wrong or full
+/// index, or that no operation is left.
 [[nodiscard]] std::optional<Remark> obstacle(const Plan& plan, const Measurement& m);
 
 /// Returns whether other programs used the processors of a run. The run is noisy if a thread was on a processor for

@@ -1,5 +1,5 @@
-// Faults in a trial and how its result reports them: wrong answers, lost keys, no memory, a full index, a policy that
-// counts wrongly, a system without threads.
+// Faults in a trial and how its result reports them. The faults are wrong answers, lost keys, no memory, a full index,
+// a policy that counts wrongly, and a system without threads.
 #include <array>
 #include <atomic>
 #include <exception>

@@ -65,7 +65,7 @@ struct Measurement {
   std::optional<KeySet::Lines> key_lines;  ///< if keys are the lines of a file
   u64 key_capacity = ~u64{0};
   u64 stream_size = ~u64{0};
-  bool keeps = true, elides = false, finds_batches = true;  ///< as Trial says
+  bool keeps = true, elides = false, finds_batches = true;  ///< the answers of the functions of Trial
   std::vector<PmuEvent> events;                             ///< the events that --pmu asks for
 
   // Observed while there are threads. A failure is the message of an exception, in one line; empty if there was none.

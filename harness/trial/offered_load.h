@@ -9,7 +9,7 @@
 
 namespace latchlab {
 
-/// Returns when the offer ends, in ns from the start, for a phase that took `seconds` and was planned to take
+/// Returns when the offer ends, in ns from the start of a phase. The phase took `seconds`, and was planned to take
 /// `length_ns` (0: as long as there are operations).
 [[nodiscard]] u64 end_of_offer(double seconds, u64 length_ns);
 

@@ -193,7 +193,7 @@ TEST_CASE("operations that a stall at the end kept waiting count as arrived, and
 }
 
 TEST_CASE(
-    "a loop all of whose operations have begun is as late as the last of them, and more than it may look at is not "
+    "a loop whose operations have all begun has the lag of the last one, and more arrivals than it may look at are not "
     "counted",
     "[arrivals]") {
   const std::atomic<bool> stop{false};

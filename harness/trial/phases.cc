@@ -163,7 +163,7 @@ void Phases::run_section(u32 t) {
   // If threads share processors, making requests takes processors from other threads, so its time counts.
   if (seats_.oversubscribed) part.begin();
   // A request may then take long, above all if threads pass a lock around. So the first one is counted at once, since
-  // the phase cannot end before; and the time of its requests determines how often a thread looks at the stop flag.
+  // the phase cannot end before. The time of its requests determines how often a thread looks at the stop flag.
   u32 most = seats_.oversubscribed ? config_.batch.keys : kSliceRequests;
   u32 stop_requests = seats_.oversubscribed ? 1 : std::max(1u, kStopRequests / maker_.stream().most_keys());
   while (!stop_.load(kRelaxed)) {
@@ -196,7 +196,7 @@ void Phases::run_section(u32 t) {
 }
 
 void Phases::run_arrivals(u32 t, const Rate& rate, u64 length_ns) {
-  constexpr u64 kTellNs = 1'000'000;  // the meter is told at least as often, and once a slice
+  constexpr u64 kTellNs = 1'000'000;  // the longest time between two additions to the meter, made also after each slice
   Worker& me = workers_[t];
   Rounds::Participant part(rounds_);
   // A thread makes few requests at a time, since making them may delay those that are due. Two slices suffice to make

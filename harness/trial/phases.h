@@ -4,7 +4,7 @@
 // and reports them.
 //
 // Two kinds of phases must not be confused. Phases here are those of the run: load, warm-up, measure. The phases of a
-// workload's file (workloads/phases_file.h) are sections of its stream, within the measured phase: at the end of a
+// workload's file (workloads/phases_file.h) are sections of its stream, within the measured phase. At the end of a
 // section all threads wait for the last one.
 #pragma once
 
@@ -108,7 +108,7 @@ class Phases {
                               u64 sample_ns = 0, bool open = false);
 
   /// The task of thread t in a closed loop: makes requests of the workload and runs them, round after round and section
-  /// after section, until there are no more or the phase is stopped.
+  /// after section. It ends when there are no more, or when the phase is stopped.
   void run_requests(u32 t);
   /// The task of thread t in an open loop: runs each request when it is due, for `length_ns` (0: until there are no
   /// more).

@@ -1,13 +1,13 @@
 // The clock of a measured phase. Threads make their own requests, and that time must not count. But leaving it out
-// thread by thread would be wrong: while one thread makes requests, the others have the lock, the caches and the memory
-// to themselves, so the sum of their rates would exceed what the index can do. Therefore all threads make requests at
+// thread by thread would be wrong. While one thread makes requests, the others have the lock, the caches and the memory
+// to themselves. So the sum of their rates would exceed what the index can do. Therefore all threads make requests at
 // the same time, and all run them at the same time:
 //
 //     thread 0   | make |  |##### run #####|   | make   ||##### run #####|
 //     thread 1   | make    ||##### run #####|  | make |  |##### run ####|
 //                           |<-- round --->|             |<-- round -->|
 //
-// A round begins when the last thread is ready. The first thread that has run all its requests ends it for all: the
+// A round begins when the last thread is ready. The first thread that has run all its requests ends it for all. The
 // others stop within kStopRequests requests and keep the rest for the next round. So no thread has the index to itself
 // for longer than that, which is less than 1 % of a round. No operation is done outside a round:
 //

@@ -4,8 +4,8 @@
 //   1. One row for each phase of a workload's file (workloads/phases_file.h), the default for such a file. A row has
 //      exactly the phase's operations, since threads wait for each other at its end.
 //   2. Rows of N operations (--rows=N, for any workload), like Wiscer's "batches" of a million. A row ends with the
-//      round in which it is full (rounds.h), so it may have up to a round more (8,192 operations a thread), and says
-//      so.
+//      round in which it is full (rounds.h). So it may have up to a round more (8,192 operations a thread); it says how
+//      many it has.
 //
 // Nodes a lookup are counted between two rounds, outside the time of any row, by repeating the last lookups of one
 // thread. They are so few that the caches stay nearly as they were. An index that learns (vip) has learned from those

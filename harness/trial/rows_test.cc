@@ -70,7 +70,7 @@ TEST_CASE("each phase of a file is a row with its name and exactly its operation
     CAPTURE(threads);
     Config config = counted("phases:" + file.path(), 190'720);
     config.threads = threads;
-    // Without rounds.
+    // More threads than processors have no rounds.
     if (threads == 16) config.pin = Pin{.kind = Pin::Kind::kList, .numbers = {this_cpu().value_or(0)}, .text = "one"};
     const TrialResult result = run_of<Toy<u64>>(config);
     CAPTURE(result.reason, result.rows.reason);

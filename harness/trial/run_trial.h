@@ -11,9 +11,9 @@
 namespace latchlab {
 
 /// Runs all phases. The Measurement reports an exception in a phase, a mismatch, an interruption, or a system without
-/// threads for it. Throws InputError if the key file is wrong, and any exception of the calling thread between phases,
-/// such as std::bad_alloc; the team's destructor then ends its threads. The team must not have begun; it has ended when
-/// this returns.
+/// threads for it. Throws InputError if the key file is wrong. Also throws any exception of the calling thread between
+/// phases, such as std::bad_alloc; the team's destructor then ends its threads. The team must not have begun; it has
+/// ended when this returns.
 [[nodiscard]] Measurement run_trial(Trial& trial, const Plan& plan, const Topology& topology, ThreadTeam& team,
                                     Progress& progress);
 

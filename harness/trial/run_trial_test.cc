@@ -134,12 +134,12 @@ TEST_CASE("the throughput of operations that exclude each other is at most that 
     REQUIRE(result.throughput);
     const Throughput& t = *result.throughput;
     CAPTURE(t.seconds, t.timed_share);
-    // The seconds that count cannot be less than the sum of all times in the lock, except for the few requests after
-    // one thread has stopped. So the throughput is at most that of one find after the other.
+    // The seconds that count are at least the sum of all times in the lock, except for the few requests after a thread
+    // has stopped. So the throughput is at most that of one find after the other.
     CHECK(t.seconds >= .99 * 10'000 * 400e-9);
     CHECK(t.seconds <= 1.3 * 10'000 * 400e-9);  // with the time for handing the lock over
-    // Including the time for making requests, it is at least the operations over the wall time of the whole phase,
-    // since that also has the time before the first round.
+    // With the time for making requests, the throughput is at least the operations over the phase's wall time, which
+    // includes the time before the first round.
     CHECK(t.per_second * t.timed_share * (1 + 1e-9) >=
           static_cast<double>(t.operations) / seconds_of(result, "measure"));
     CHECK(t.seconds <= seconds_of(result, "measure"));

@@ -1,7 +1,7 @@
 // The search for the rate that --slo asks for, try after try (slo.h chooses the rates). The caller runs each try.
 //
-// A try that is cut short, by a signal or by a full index, does not keep the bound: it has only a part of its response
-// times. The search ends with it without an answer; the tries before it stay in the result.
+// A try that is cut short, by a signal or by a full index, does not keep the bound, since it lacks response times. The
+// search ends with it without an answer; all tries stay in the result.
 //
 // A request that came and was not served has no response time. It counts as longer than any measured one.
 #pragma once
@@ -24,7 +24,7 @@ struct Tried {
   u64 served = 0;         ///< operations that had begun by the end, and were done
   Histogram responses;    ///< response times of the timed calls, ns
   bool late = false;      ///< the threads could not bear the rate
-  bool whole = true;      ///< it came to its end
+  bool whole = true;      ///< it was not cut short
 };
 
 /// Tries rates with `try_at`, which returns nothing if no rate can be tried any more. `closed_per_second` is the
