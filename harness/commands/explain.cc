@@ -99,7 +99,7 @@ std::string head(const Result& r) {
   return fmt::format("{} under {}, {} thread{}, {}{}{}{}.\n", r.option("index"), r.option("sync"), r.option("threads"),
                      r.option("threads") == "1" ? "" : "s", r.option("workload"),
                      r.open() && r.trial().offer->per_second > 0
-                         ? fmt::format(", of which {} a second came", short_number(r.trial().offer->per_second))
+                         ? fmt::format(", offered at {} a second", short_number(r.trial().offer->per_second))
                          : "",
                      takes ? fmt::format(": {:.4g} ns of a processor an operation", *takes) : "",
                      limits.chase_ratio ? fmt::format(", as long as {:.2g} dependent cache lines of {:.3g} ns",

@@ -221,7 +221,7 @@ TEST_CASE("for an open loop explain reports the cost of a call, and how long ope
   r["offer"] = {{"per_second", 1e6}};
   r["latency"] = {{"all", {{"mean_ns", 50.0}, {"percentiles", {{{"percent", 99.0}, {"ns", 400}}}}}},
                   {"response", {{"percentiles", {{{"percent", 99.0}, {"ns", 700}}}}}}};
-  CHECK_THAT(said(r), Contains("lookup, of which 1.00 M a second came: 50 ns of a processor an operation"));
+  CHECK_THAT(said(r), Contains("lookup, offered at 1.00 M a second: 50 ns of a processor an operation"));
   CHECK_THAT(said(r), !Contains("waited"));
   // Threads spin while they wait: neither the time nor the counters are the index's alone.
   r["pmu"] = {{"events", Json::array()}, {"derived", {{"instructions_per_cycle", .5}}}};
