@@ -14,17 +14,17 @@ TEST_CASE("every operation is dealt once, in order, up to the end") {
   Dealer dealer(3, 0, kEnd);
   u64 next = 0;
   for (u32 room : {kRoundRequests, kSliceRequests, kRoundRequests - 1, 3 * kSliceRequests + 5}) {
-    const Dealer::Claim hand = dealer.deal(0, room);
-    CHECK(hand.first == next);
-    CHECK(hand.count == room / kSliceRequests * kSliceRequests);
-    next += hand.count;
+    const Dealer::Claim claim = dealer.deal(0, room);
+    CHECK(claim.first == next);
+    CHECK(claim.count == room / kSliceRequests * kSliceRequests);
+    next += claim.count;
   }
   CHECK(dealer.deal(0, kSliceRequests - 1).count == 0);  // no room for a slice, which does not mean the end
   for (;;) {
-    const Dealer::Claim hand = dealer.deal(0, kRoundRequests);
-    if (hand.count == 0) break;
-    CHECK(hand.first == next);
-    next += hand.count;
+    const Dealer::Claim claim = dealer.deal(0, kRoundRequests);
+    if (claim.count == 0) break;
+    CHECK(claim.first == next);
+    next += claim.count;
   }
   CHECK(next == kEnd);
   CHECK(dealer.deal(0, kRoundRequests).count == 0);
@@ -57,21 +57,21 @@ TEST_CASE("a round has fewer operations if they have many keys, but at least a s
 }
 
 TEST_CASE("threads that claim at the same time get different operations") {
-  constexpr u64 kHands = 200;
-  Dealer dealer(4, 0, kHands * kSliceRequests);
+  constexpr u64 kClaims = 200;
+  Dealer dealer(4, 0, kClaims * kSliceRequests);
   std::vector<std::vector<u64>> got(4);
   std::vector<std::thread> threads;
   for (std::vector<u64>& mine : got) {
     threads.emplace_back([&] {
-      for (auto hand = dealer.deal(0, kSliceRequests); hand.count != 0; hand = dealer.deal(0, kSliceRequests))
-        mine.push_back(hand.first);
+      for (auto claim = dealer.deal(0, kSliceRequests); claim.count != 0; claim = dealer.deal(0, kSliceRequests))
+        mine.push_back(claim.first);
     });
   }
   for (std::thread& thread : threads) thread.join();
   std::vector<u64> all;
   for (const std::vector<u64>& mine : got) all.insert(all.end(), mine.begin(), mine.end());
   std::sort(all.begin(), all.end());
-  REQUIRE(all.size() == kHands);
+  REQUIRE(all.size() == kClaims);
   for (u64 i = 0; i < all.size(); ++i) CHECK(all[i] == i * kSliceRequests);
 }
 
@@ -112,12 +112,12 @@ TEST_CASE("a section is dealt to its end in shrinking claims, and the next one a
   const auto deal_all = [&] {
     for (;;) {
       const u64 left = (dealer.section() == 0 ? kFirst : dealer.section() == 1 ? kSecond : kEnd) - next;
-      const Dealer::Claim hand = dealer.deal(0, kRoundRequests);
-      if (hand.count == 0) return;
-      CHECK(hand.first == next);
-      CHECK(hand.count % kSliceRequests == 0);
-      CHECK(hand.count <= std::max<u64>(left / 2, kSliceRequests));  // the rest is for both threads
-      next += hand.count;
+      const Dealer::Claim claim = dealer.deal(0, kRoundRequests);
+      if (claim.count == 0) return;
+      CHECK(claim.first == next);
+      CHECK(claim.count % kSliceRequests == 0);
+      CHECK(claim.count <= std::max<u64>(left / 2, kSliceRequests));  // the rest is for both threads
+      next += claim.count;
     }
   };
   for (const u64 end : {kFirst, kSecond, kEnd}) {

@@ -18,7 +18,7 @@ constexpr u64 kWatchNs = 20'000'000;  // between looks at interruption and progr
 constexpr u64 kBeginNs = 200'000;     // between looks whether the first operation could begin
 
 /// Returns the mean time so far for making as many requests as a thread claims at once.
-u64 hand_ns(const Worker& me) { return me.made == 0 ? 0 : me.making_ns * kSliceRequests / me.made; }
+u64 claim_ns(const Worker& me) { return me.made == 0 ? 0 : me.making_ns * kSliceRequests / me.made; }
 
 /// Calls a function at the end of a scope, also when an exception leaves it.
 template <class Do>
@@ -205,7 +205,7 @@ void Phases::run_arrivals(u32 t, const Rate& rate, u64 length_ns) {
   bool more = true;
   const auto make_more = [&] { return more = more && make_ready(me, most); };
   const auto make_meanwhile = [&](u64 left_ns) {
-    return me.requests.left() + kSliceRequests <= most && hand_ns(me) < left_ns && make_more();
+    return me.requests.left() + kSliceRequests <= most && claim_ns(me) < left_ns && make_more();
   };
   if (me.requests.left() == 0) make_more();
   ContentionCounts met = me.runner->contention();
