@@ -239,7 +239,7 @@ TEST_CASE("for an open loop without latencies the cost of an operation is unknow
   r["latency"] = nullptr;
   r["throughput"]["seconds"] = 1.0;
   r["limits"]["chase_ratio"] = nullptr;
-  CHECK_THAT(said(r), Catch::StartsWith("art under rtm:20, 2 threads, lookup, of which 1.00 M a second came.\n"));
+  CHECK_THAT(said(r), Catch::StartsWith("art under rtm:20, 2 threads, lookup, offered at 1.00 M a second.\n"));
   r["sync"]["counters"]["hold_ns"] = 200'000'000;  // of two seconds: two processors for one second
   CHECK_THAT(said(r), Contains("10.0 % of the threads' time followed a first abort"));
   Json base = r;

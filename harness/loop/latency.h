@@ -1,8 +1,8 @@
 #pragma once
-// The latency of single calls of the index. A call runs one operation, or one batch. One call in every N
-// (--latency=N) runs alone between two readings of the clock. The second reading waits for the call, so the cache
-// misses of a timed call overlap with no other call's. That is what latency means, and why timing many calls lowers
-// throughput.
+// The latency of single calls of the index. A call runs one operation, or one batch. One call in N (in a hundred with
+// --latency=sample:0.01) runs alone between two readings of the clock. The second reading waits for the call, so the
+// cache misses of a timed call overlap with no other call's. That is what latency means, and why timing many calls
+// lowers throughput.
 //
 // Reading the clock and counting what the transaction did are outside the timed call. An interruption by the kernel is
 // part of the call's time; making requests never is.
@@ -85,7 +85,7 @@ class Latencies {
   std::optional<Arrival> arrival_;  // none in a closed loop
   std::optional<u64> ended_;
   std::array<OfKind, kOpKinds> kinds_;
-  Histogram fell_back_;  // calls in which an operation took its lock although it wanted to elide it
+  Histogram fell_back_;  // calls in which an operation fell back to its lock, and not by choice
 };
 
 }  // namespace latchlab

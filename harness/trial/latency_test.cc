@@ -58,7 +58,7 @@ TEST_CASE("with --latency=all every operation of the measured phase is timed und
   CHECK(result.latency->all.min_ns <= result.latency->all.percentiles.front().ns);
 }
 
-TEST_CASE("with --latency=N one call in N is timed, however slices and stops cut the requests") {
+TEST_CASE("with a sample one call in N is timed, however slices and stops cut the requests") {
   Config config = small("lookup");
   config.latency_every = 10;
   config.time_ns = 0;
@@ -83,7 +83,7 @@ TEST_CASE("a result says what share of the threads' time timed calls took, and w
   CHECK(std::ranges::count_if(result.health.notes, says_so) == 1);
 }
 
-TEST_CASE("with fewer than N calls --latency=N times none") {
+TEST_CASE("a sample of one call in N times none if there are fewer than N") {
   Config config = small("lookup");
   config.latency_every = 10'000;
   config.time_ns = 0;
