@@ -154,5 +154,51 @@ class Kernel(Tools):
         self.assertEqual(sum(" download " in call for call in self.calls()), 1)
 
 
+class Modules(unittest.TestCase):
+    """An environment of Python with a pip of our own, which notes what it is asked for and fails if there is a file `broken`."""
+
+    def setUp(self):
+        self.temporary = tempfile.TemporaryDirectory()
+        self.addCleanup(self.temporary.cleanup)
+        self.folder = pathlib.Path(self.temporary.name)
+        tools = self.folder / "build/python/bin"
+        tools.mkdir(parents=True)
+        for name in ("pip", "python"):
+            text = f'echo "$*" >>"{self.folder}/calls"; [ ! -e "{self.folder}/broken" ] || {{ echo "ERROR: no network"; exit 1; }}'
+            (tools / name).write_text(f"#!/bin/sh\n{text}\n")
+            (tools / name).chmod(0o755)
+
+    def ensure(self, *words):
+        """The exit status and what is said."""
+        script = f'source {TREE}/cmake/setup.sh; ensure_modules "$@"'
+        done = subprocess.run(["bash", "-c", script, "bench", *words], cwd=self.folder, capture_output=True, text=True, check=False, timeout=60)
+        return done.returncode, done.stderr
+
+    def calls(self):
+        calls = self.folder / "calls"
+        return calls.read_text().splitlines() if calls.exists() else []
+
+    def test_each_use_is_installed_once(self):
+        for _ in range(2):
+            for use, module in (("Parquet", "pyarrow>=15"), ("notebooks", "pandas>=2")):
+                self.assertEqual(self.ensure("yes", use, module)[0], 0)
+        self.assertEqual([call.split()[-1] for call in self.calls()], ["pyarrow>=15", "pandas>=2"])
+        self.ensure("yes", "Parquet", "pyarrow>=16")
+        self.assertEqual(len(self.calls()), 3)
+
+    def test_what_fails_is_said_and_tried_again(self):
+        (self.folder / "broken").touch()
+        status, said = self.ensure("yes", "Parquet", "pyarrow")
+        self.assertEqual(status, 1)
+        self.assertIn("that failed, so there is no Parquet: ERROR: no network", said)
+        (self.folder / "broken").unlink()
+        self.assertEqual(self.ensure("yes", "Parquet", "pyarrow")[0], 0)
+
+    def test_no_install_installs_nothing(self):
+        status, said = self.ensure("no", "Parquet", "pyarrow")
+        self.assertEqual((status, self.calls()), (1, []))
+        self.assertIn("Parquet needs build/python with pyarrow from PyPI, which --no-install leaves alone", said)
+
+
 if __name__ == "__main__":
     unittest.main()
