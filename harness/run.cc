@@ -3,10 +3,14 @@
 #include <exception>
 #include <memory>
 #include <new>
+#include <optional>
 
 #include <fmt/format.h>
 
 #include "harness/commands/child_process.h"
+#include "harness/config/expected_time.h"
+#include "harness/config/numbers.h"
+#include "harness/host/clock.h"
 #include "harness/host/environment.h"
 #include "harness/host/interrupt.h"
 #include "harness/host/native_team.h"
@@ -99,6 +103,15 @@ Outcome run_apart(const Plan& planned, RunResult result) {
   return {.document = std::move(document), .good = output.wait_status == 0, .result = std::move(result)};
 }
 
+/// Returns the text before the phases of run number `i` of a list: "3/12, 40 s left in all  art olc 2 threads".
+std::string title_of(const std::vector<Plan>& runs, std::size_t i, const TimeLeft& left) {
+  const Config& config = runs[i].config;
+  const std::optional<double> seconds = left.seconds();
+  return fmt::format("{}/{}{}  {} {} {} thread{}", i + 1, runs.size(),
+                     seconds ? fmt::format(", {} left in all", short_duration(*seconds)) : "", config.index.str(),
+                     config.sync.str(), config.threads, config.threads == 1 ? "" : "s");
+}
+
 /// Writes a document to a file. Returns why that failed; empty if it did not.
 std::string why_not_kept(const std::string& path, const std::string& document) {
   try {
@@ -119,6 +132,7 @@ int run_all(const RunCommand& command, const std::vector<std::string>& command_l
   const MachineInfo machine = read_machine(topology);
   const BuildInfo build = build_info();
   RunTable table(command.runs);
+  TimeLeft left(command.runs);
   const bool single = command.runs.size() == 1;
   if (!single && !command.json) print(table.header());
 
@@ -126,11 +140,8 @@ int run_all(const RunCommand& command, const std::vector<std::string>& command_l
   bool all_good = true;
   for (std::size_t i = 0; i < command.runs.size() && !interrupted; ++i) {
     const Plan& planned = command.runs[i];
-    if (!single) {
-      progress->title(fmt::format("{}/{} {} {} {} thread{}", i + 1, command.runs.size(), planned.config.index.str(),
-                                  planned.config.sync.str(), planned.config.threads,
-                                  planned.config.threads == 1 ? "" : "s"));
-    }
+    if (!single) progress->title(title_of(command.runs, i, left));
+    const u64 begun = wall_clock().now();
     RunResult result;
     result.command = command_line;
     result.plan = planned;
@@ -148,6 +159,7 @@ int run_all(const RunCommand& command, const std::vector<std::string>& command_l
       outcome.result = std::move(result);
     }
     progress->end();
+    left.done(planned, wall_clock().seconds_since(begun));
 
     interrupted = outcome.result.trial.interrupted || stop_requested();
     all_good = all_good && outcome.good;
@@ -164,10 +176,10 @@ int run_all(const RunCommand& command, const std::vector<std::string>& command_l
     }
     if (not_kept.empty()) continue;
     // Later results could not be kept either, so their runs are not begun.
-    const std::size_t left = command.runs.size() - i - 1;
-    throw OutputError(
-        fmt::format("{}; its document is on stdout{}", not_kept,
-                    left == 0 ? "" : fmt::format(", and {} of {} runs were not begun", left, command.runs.size())));
+    const std::size_t not_begun = command.runs.size() - i - 1;
+    throw OutputError(fmt::format(
+        "{}; its document is on stdout{}", not_kept,
+        not_begun == 0 ? "" : fmt::format(", and {} of {} runs were not begun", not_begun, command.runs.size())));
   }
   if (!single && !command.json) print(table.footer());
   if (interrupted) return 130;
