@@ -85,6 +85,12 @@ int run_harness(const std::vector<std::string>& command_line) {
             print(write_requests(first));
             return 0;
           }
+          if (c.dry_run) {
+            const DryRun dry = dry_run(c, command_line[0]);
+            print(dry.lines);
+            say(dry.remarks);
+            return 0;
+          }
           stop_on_interrupt();  // only commands that look at the stop flag: elsewhere a signal ends the process
           for (const Alloc alloc : c.mallocs) {
             c.mallocs.size() == 1 ? serve_malloc_by(alloc, command_line) : check_installed(alloc);

@@ -28,22 +28,25 @@ namespace {
 constexpr std::size_t kMostRuns = 100'000;
 
 /// Checks the folder for results, and makes it if only the folder itself is missing: an error after the run would come
-/// too late.
-std::string check_out(const std::optional<std::string>& folder) {
+/// too late. A dry run changes nothing, so it accepts a folder that is missing.
+std::string check_out(const std::optional<std::string>& folder, bool dry_run) {
   if (!folder) return "";
   std::error_code error;
-  std::filesystem::create_directory(*folder, error);
-  const std::filesystem::path parent = std::filesystem::absolute(*folder).parent_path();
+  if (!dry_run) std::filesystem::create_directory(*folder, error);
+  const std::filesystem::path whole = std::filesystem::absolute(*folder);
+  const std::filesystem::path parent = (whole.has_filename() ? whole : whole.parent_path()).parent_path();
   std::error_code no_parent;
-  if (error == std::errc::no_such_file_or_directory && !std::filesystem::exists(parent, no_parent)) {
+  if ((dry_run || error == std::errc::no_such_file_or_directory) && !std::filesystem::exists(parent, no_parent)) {
     // Making a whole path would hide a mistyped one.
     throw InputError(fmt::format("--out: '{}' cannot be made: the folder it would be in does not exist", *folder));
   }
   std::error_code no_status;
+  if (dry_run && !std::filesystem::exists(*folder, no_status)) return *folder;
   if (!std::filesystem::is_directory(*folder, no_status)) {
     throw InputError(
         fmt::format("--out: '{}' is not a folder and cannot be made{}", *folder, error ? ": " + error.message() : ""));
   }
+  if (dry_run) return *folder;
   // A probe file, since permission bits mean nothing to root, and on a file system that takes no files.
   const std::string probe = fmt::format("{}/.latchlab.{}.probe", *folder, getpid());
   const int file = open(probe.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
@@ -89,18 +92,20 @@ std::string meaning_of(const OptionEntry& option, const std::string& value, cons
   return point_of(plan) + alone.keys.str();
 }
 
-/// Returns the options that ask for a single run: point number `point` of the product of `axes`.
+/// Returns the options that ask for a single run: point number `point` of the product of `axes`, in their order.
 std::vector<std::string> words_of_run(const Config& config, const Given& axes, std::size_t point,
                                       const Defaults& defaults) {
-  std::vector<std::string> words{fmt::format("--replicate={}", config.replicate)};
+  std::vector<std::string> words;
   for (auto axis = axes.rbegin(); axis != axes.rend(); ++axis) {
     const auto& [name, values] = *axis;
     words.push_back(fmt::format("--{}={}", name, values[point % values.size()]));
     point /= values.size();
   }
+  std::ranges::reverse(words);
   // The default depends on the free memory at the time, so it is made explicit.
   if (defaults.records && !Workload::by_file(config.workload.name))
     words.push_back(fmt::format("--records={}", config.records));
+  if (config.replicate != 0) words.push_back(fmt::format("--replicate={}", config.replicate));
   if (config.block) words.push_back(fmt::format("--block={}", *config.block));
   if (config.order) words.push_back(fmt::format("--order={}", *config.order));
   if (config.strict) words.emplace_back("--strict");
@@ -124,6 +129,7 @@ void check_writes_requests(const RunCommand& command, const Given& given, const 
   if (command.json) refuse("--json: it does not reach");
   if (out) refuse("--out: it does not reach");
   if (!command.machine.empty()) refuse("--topology: it does not reach");
+  if (command.dry_run) refuse("--dry-run: it does not reach");
 }
 
 }  // namespace
@@ -133,10 +139,13 @@ RunCommand parse_run(const std::vector<std::string>& args, const Surroundings& h
   RunCommand command;
   command.json = take(given, "json").has_value();
   command.progress = parse_progress(take(given, "progress"));
+  command.dry_run = take(given, "dry-run").has_value();
+  if (command.dry_run && command.json) throw InputError("--dry-run: nothing runs, so --json has no documents to print");
   const std::optional<std::string> out = take(given, "out");
   if (const auto machine = take(given, "topology")) {
     if (command.json || out)
       throw InputError("--topology: a plan has no results, so neither --json nor --out means anything");
+    if (command.dry_run) throw InputError("--dry-run: --topology runs nothing either; give one of them");
     command.machine = *machine;
   }
   const bool elsewhere = !command.machine.empty();
@@ -226,10 +235,11 @@ RunCommand parse_run(const std::vector<std::string>& args, const Surroundings& h
     if (calls && std::ranges::count(command.mallocs, run.config.alloc) == 0)
       command.mallocs.push_back(run.config.alloc);
   }
-  for (std::size_t i = 0; i < command.runs.size() && command.mallocs.size() > 1; ++i) {
+  const bool needs_words = command.dry_run || command.mallocs.size() > 1;
+  for (std::size_t i = 0; i < command.runs.size() && needs_words; ++i) {
     command.runs[i].words = words_of_run(command.runs[i].config, axes, i / reps, defaults);
   }
-  command.out = check_out(out);
+  command.out = check_out(out, command.dry_run);
   return command;
 }
 

@@ -292,6 +292,19 @@ TEST_CASE("each run of a list with several mallocs has the words that ask for it
   CHECK(runs({"--alloc={arena,arena+touch}"}).mallocs.empty());
 }
 
+TEST_CASE("each run of a dry run has the words that ask for it alone", "[cli]") {
+  const RunCommand list = runs({"--dry-run", "--sync={none,rtm:20}", "--threads=1..2", "--reps=2", "--time=1s"});
+  CHECK(list.dry_run);
+  REQUIRE(list.runs.size() == 8);
+  const std::string records = fmt::format("--records={}", list.runs[0].config.records);
+  CHECK(list.runs[0].words == std::vector<std::string>{"--sync=none", "--threads=1", "--time=1s", records});
+  CHECK(list.runs[7].words ==
+        std::vector<std::string>{"--sync=rtm:20", "--threads=2", "--time=1s", records, "--replicate=1"});
+  CHECK(runs({"--dry-run", "--sync=olc", "--records=9"}).runs[0].words ==
+        std::vector<std::string>{"--sync=olc", "--records=9"});
+  CHECK_FALSE(runs({"--sync=olc"}).dry_run);
+}
+
 TEST_CASE("an option that selects another index makes it that index", "[cli]") {
   const RunCommand command = runs({"--index={vip:isa=sse,vip:grain=3}", "--sync={spin,own}"});
   REQUIRE(command.runs.size() == 4);
@@ -387,6 +400,12 @@ TEST_CASE("wrong input is one line that says what would be right", "[cli]") {
       {{"--mem=bind:0-2"}, "--mem=bind:0-2: there is no node 2; this process may use nodes 0-1"},
       {{"--topology=two sockets"}, "neither a file that lstopo wrote nor a description"},
       {{"--topology=core:2 pu:1", "--json"}, "--topology: a plan has no results"},
+      {{"--topology=core:2 pu:1", "--dry-run"}, "--dry-run: --topology runs nothing either; give one of them"},
+      {{"--dry-run", "--json"}, "--dry-run: nothing runs, so --json has no documents to print"},
+      {{"--dry-run", "--out=/dev/full"}, "/dev/full"},
+      {{"--dry-run=yes"}, "--dry-run"},
+      {{"ab", "--a=--sync=none", "--b=--sync=olc", "--dry-run"}, "--dry-run has no meaning in harness ab"},
+      {{"ab", "--a=--sync=none", "--b=--dry-run"}, "--dry-run belongs to no variant"},
       {{"--topology=core:2 pu:1", "--pin=socket:1"}, "there is no socket 1; this machine has socket 0 only"},
       {{"ab", "--a=--sync=none", "--b=--sync=olc", "--topology=core:2 pu:1"},
        "--topology has no meaning in harness ab"},

@@ -142,6 +142,8 @@ const std::vector<OptionEntry>& option_rows() {
       {"reps", "N", "1", "repetitions of every run", nullptr},
       {"topology", "MACHINE", "",
        "plan for another machine without running: lstopo's XML, or \"pack:2 numa:2 core:7 pu:2\"", nullptr},
+      {"dry-run", "", "", "print the command line of each run, and about how long all would take; run nothing",
+       nullptr},
       {"out", "FOLDER", "none", "folder for a JSON document of each run", nullptr},
       {"json", "", "", "print the documents, one a line, instead of the table", nullptr},
       {"progress", "KIND", "auto", "progress on stderr: auto, plain or none", nullptr},

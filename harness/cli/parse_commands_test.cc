@@ -29,6 +29,8 @@ TEST_CASE("--out makes a folder in an existing one", "[cli]") {
         "--out: '" + inside + "' cannot be made: the folder it would be in does not exist");
   CHECK_FALSE(std::filesystem::exists(parent));
   std::filesystem::create_directory(parent);
+  CHECK(runs({"--out=" + inside, "--dry-run"}).out == inside);
+  CHECK_FALSE(std::filesystem::exists(inside));  // a dry run makes nothing
   CHECK(runs({"--out=" + inside}).out == inside);
   CHECK(runs({"--out=" + inside}).out == inside);  // the folder exists now
   CHECK(std::filesystem::is_directory(inside));

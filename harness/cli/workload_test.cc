@@ -230,6 +230,7 @@ TEST_CASE("a Wiscer file without a storage engine writes its requests, and optio
   CHECK(error_of({none, "--json"}) == "--json: it does not reach" + end);
   CHECK(error_of({none, "--out=/tmp"}) == "--out: it does not reach" + end);
   CHECK(error_of({none, "--topology=pack:1 core:2 pu:1"}) == "--topology: it does not reach" + end);
+  CHECK(error_of({none, "--dry-run"}) == "--dry-run: it does not reach" + end);
   CHECK(error_of({none, "--seed={1,2}"}) == "--workload: several runs do not go with" + end);
   CHECK(error_of({"--workload={lookup,wiscer:" + file.path() + "}"}) ==
         "--workload: several runs do not go with" + end);

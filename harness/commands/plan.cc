@@ -1,10 +1,16 @@
 #include "harness/commands/plan.h"
 
+#include <algorithm>
+#include <cctype>
 #include <map>
 #include <set>
+#include <string_view>
 #include <tuple>
 
 #include <fmt/format.h>
+
+#include "harness/config/expected_time.h"
+#include "harness/config/numbers.h"
 
 namespace latchlab {
 
@@ -69,12 +75,65 @@ std::string block(const Plan& run, const Topology& topology) {
   return text;
 }
 
+/// Returns a text from which a shell makes this word.
+std::string shell_word(const std::string& word) {
+  const auto is_plain = [](unsigned char c) {
+    return std::isalnum(c) != 0 || std::string_view("-_=+:,./@%").find(static_cast<char>(c)) != std::string_view::npos;
+  };
+  if (!word.empty() && std::ranges::all_of(word, is_plain)) return word;
+  std::string quoted = "'";
+  for (const char c : word) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return quoted + "'";
+}
+
+std::string line_of(const Plan& run, const std::string& program, const std::string& out) {
+  std::string line = shell_word(program);
+  for (const std::string& word : run.words) line += ' ' + shell_word(word);
+  return out.empty() ? line : line + ' ' + shell_word("--out=" + out);
+}
+
+std::string counted(std::size_t runs) { return fmt::format("{} run{}", runs, runs == 1 ? "" : "s"); }
+
+/// Returns the time of runs: "about 45 s", how that is estimated, and which part is not known.
+std::string time_text(const std::vector<const Plan*>& runs) {
+  double seconds = 0;
+  std::size_t unknown = 0;
+  for (const Plan* run : runs) {
+    const ExpectedTime expected = expected_time(*run);
+    seconds += expected.seconds;
+    unknown += !expected.is_whole;
+  }
+  std::string text = fmt::format(
+      "{} {}: --warmup{}, and 1 s for {} records to load and check", unknown == 0 ? "about" : "at least",
+      short_duration(seconds), unknown == runs.size() ? "" : ", --time", grouped(static_cast<u64>(kPreparedPerSecond)));
+  if (unknown != 0) {
+    text += fmt::format("; not known: the measured phase of {}, by operations or for --slo", counted(unknown));
+  }
+  return text;
+}
+
 }  // namespace
 
 std::string plan_text(const std::vector<Plan>& runs, const Topology& topology) {
   std::string text = fmt::format("{}; a plan: nothing runs\n", topology.describe());
   for (const Plan& run : runs) text += '\n' + block(run, topology);
   return text;
+}
+
+DryRun dry_run(const RunCommand& command, const std::string& program) {
+  DryRun dry;
+  std::vector<const Plan*> runs;
+  for (const Plan& run : command.runs) {
+    const std::string line = line_of(run, program, command.out);
+    if (run.skip.empty()) {
+      runs.push_back(&run);
+      dry.lines += line + '\n';
+    } else {
+      dry.remarks += fmt::format("skipped: {}: {}\n", line, run.skip);
+    }
+  }
+  dry.remarks += fmt::format("{}, {}\n", counted(runs.size()), time_text(runs));
+  return dry;
 }
 
 }  // namespace latchlab

@@ -64,6 +64,32 @@ TEST_CASE("a plan says where the memory would come from, or why nothing would ru
   CHECK_THAT(plan_of(skipped), Catch::EndsWith("\n  skipped: two writers\n"));
 }
 
+TEST_CASE("a dry run lists the command lines of runs, those that are skipped, and the time") {
+  RunCommand command;
+  for (const char* words : {"--sync=none", "--keys=file:/tmp/it's a list"}) {
+    command.runs.emplace_back();
+    command.runs.back().words = {words};
+    command.runs.back().config.records = 500'000;
+    command.runs.back().config.time_ns = 1'500'000'000;
+  }
+  command.runs.emplace_back();
+  command.runs.back().words = {"--threads=2"};
+  command.runs.back().skip = "two writers";
+  const DryRun timed = dry_run(command, "./harness");
+  CHECK(timed.lines == "./harness --sync=none\n./harness '--keys=file:/tmp/it'\\''s a list'\n");
+  CHECK(timed.remarks ==
+        "skipped: ./harness --threads=2: two writers\n"
+        "2 runs, about 4.0 s: --warmup, --time, and 1 s for 1,000,000 records to load and check\n");
+  command.out = "results";
+  command.runs[0].config.time_ns = 0;
+  command.runs.resize(1);
+  const DryRun counted = dry_run(command, "harness");
+  CHECK(counted.lines == "harness --sync=none --out=results\n");
+  CHECK(counted.remarks ==
+        "1 run, at least 500 ms: --warmup, and 1 s for 1,000,000 records to load and check; not known: the measured "
+        "phase of 1 run, by operations or for --slo\n");
+}
+
 TEST_CASE("a machine is read from a file that hwloc wrote, or from its description") {
   const std::string path = "/tmp/latchlab_plan_test_" + std::to_string(getpid());
   hwloc_topology_t topology = nullptr;

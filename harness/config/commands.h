@@ -21,6 +21,7 @@ struct RunCommand {
   std::string machine;         ///< --topology: the machine that the runs are only planned for; empty for this machine
   std::string out;             ///< folder for result documents; empty for none
   bool json = false;           ///< documents on stdout instead of the table
+  bool dry_run = false;        ///< the runs are only listed, by Plan::words
   ProgressMode progress = ProgressMode::kAuto;
 };
 

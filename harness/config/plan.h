@@ -33,7 +33,7 @@ struct Plan {
 
   /// Why the run is skipped (its options do not go together, or there is no room for it); empty if it runs.
   std::string skip;
-  std::vector<std::string> words;  ///< the options for this run alone, if it is a process of its own
+  std::vector<std::string> words;  ///< the options for this run alone, if it is a process of its own or only listed
   std::string requests_to;         ///< the file to write the requests to instead of running them; empty for a run
 
   std::shared_ptr<const Workload> workload;
