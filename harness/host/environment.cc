@@ -201,13 +201,14 @@ OrReason<bool> numa_balancing_on(const Root& root) {
   return *text != "0";
 }
 
-std::vector<std::string> disturbances(const Root& root) {
+std::vector<std::string> disturbances(bool elides, const Root& root) {
   std::vector<std::string> out;
-  if (const auto damon = damon_runs(root); damon && *damon) {
+  if (const auto damon = elides ? damon_runs(root) : OrReason<bool>(false); damon && *damon) {
     out.push_back("DAMON is running: it clears Accessed bits, and transactions that touch such a page abort");
   }
   if (const auto balancing = numa_balancing_on(root); balancing && *balancing) {
-    out.push_back("NUMA balancing is on: it unmaps pages, and transactions that touch such a page abort");
+    out.push_back(elides ? "NUMA balancing is on: it unmaps pages, and transactions that touch such a page abort"
+                         : "NUMA balancing is on: it unmaps pages, and may move memory during the run");
   }
   return out;
 }

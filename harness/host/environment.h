@@ -79,8 +79,9 @@ struct MachineInfo {
 /// too.
 [[nodiscard]] OrReason<bool> numa_balancing_on(const Root& root = {});
 
-/// Returns a line for each setting of this machine that disturbs measurements, for Health::notes.
-[[nodiscard]] std::vector<std::string> disturbances(const Root& root = {});
+/// Returns a line for each setting of this machine that disturbs a measurement, for Health::notes. `elides`: the policy
+/// elides, or would if the processor could. DAMON disturbs only such a policy.
+[[nodiscard]] std::vector<std::string> disturbances(bool elides, const Root& root = {});
 
 /// Returns the bytes that can be allocated without swapping: MemAvailable, or less if a cgroup limits it.
 [[nodiscard]] u64 available_memory(const Root& root = {});

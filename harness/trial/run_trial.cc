@@ -92,7 +92,6 @@ class Run {
 
   void look_before() {
     m_.load_before = load_average();
-    m_.disturbances = disturbances();
     m_.malloc = malloc_server();
     m_.pages_before = page_use();
     if (keys_.from_lines()) m_.key_lines = keys_.lines();
@@ -100,6 +99,7 @@ class Run {
     m_.stream_size = stream_->size();
     m_.keeps = trial_.keeps();
     m_.elides = trial_.elides();
+    m_.disturbances = disturbances(m_.elides);
     m_.finds_batches = trial_.finds_batches();
     m_.events = pmu_events(config_.pmu);
   }
