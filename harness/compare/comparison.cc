@@ -6,7 +6,7 @@
 
 #include <fmt/format.h>
 
-#include "harness/compare/flags.h"
+#include "harness/compare/outliers.h"
 #include "harness/result/document.h"
 #include "src/base/error.h"
 
@@ -75,7 +75,7 @@ void find_figures(VariantSummary& variant) {
 void raise_flags(VariantSummary& variant) {
   std::vector<const TrialResult*> trials;
   for (const Replicate& replicate : variant.replicates) trials.push_back(&replicate.trial);
-  const auto flags = flags_of(trials);
+  const auto flags = outliers_of(trials);
   for (std::size_t i = 0; i < flags.size(); ++i) variant.replicates[i].flags = flags[i];
 }
 

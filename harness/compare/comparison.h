@@ -17,7 +17,7 @@
 // with each other.
 //
 // A replicate that failed or is invalid is shown, and withholds the verdict on its variant: numbers that come
-// from the runs that happened to work are not a comparison. One that was disturbed (flags.h) counts, and is shown.
+// from the runs that happened to work are not a comparison. One that was disturbed (outliers.h) counts, and is shown.
 
 #include <optional>
 #include <string>

@@ -1,4 +1,4 @@
-#include "harness/compare/flags.h"
+#include "harness/compare/outliers.h"
 
 #include <cmath>
 #include <functional>
@@ -66,7 +66,7 @@ const std::vector<Sign>& signs() {
 
 }  // namespace
 
-std::vector<std::vector<std::string>> flags_of(const std::vector<const TrialResult*>& trials) {
+std::vector<std::vector<std::string>> outliers_of(const std::vector<const TrialResult*>& trials) {
   std::vector<std::vector<std::string>> flags(trials.size());
   for (const Sign& sign : signs()) {
     std::vector<double> values;

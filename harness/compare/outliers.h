@@ -21,6 +21,6 @@
 namespace latchlab {
 
 /// For each of these runs of one variant why it is flagged; mostly for nothing. A run without figures has no flag.
-[[nodiscard]] std::vector<std::vector<std::string>> flags_of(const std::vector<const TrialResult*>& trials);
+[[nodiscard]] std::vector<std::vector<std::string>> outliers_of(const std::vector<const TrialResult*>& trials);
 
 }  // namespace latchlab

@@ -1,4 +1,4 @@
-#include "harness/compare/flags.h"
+#include "harness/compare/outliers.h"
 
 #include "harness/result/report.h"
 #include "src/testing/catch.h"
@@ -18,19 +18,19 @@ std::vector<Json> quiet() {
   return documents;
 }
 
-std::vector<std::vector<std::string>> flags_of_documents(const std::vector<Json>& documents) {
+std::vector<std::vector<std::string>> outliers_of_documents(const std::vector<Json>& documents) {
   std::vector<RunResult> results;
   for (const Json& document : documents) results.push_back(result_of(document));
   std::vector<const TrialResult*> trials;
   for (const RunResult& result : results) trials.push_back(&result.trial);
-  return flags_of(trials);
+  return outliers_of(trials);
 }
 
 /// The flags of ten, of which the fourth says `value` at `place`, and the number of the others that are flagged.
 std::pair<std::vector<std::string>, int> flags_with(const char* place, const Json& value) {
   std::vector<Json> documents = quiet();
   documents[3][Json::json_pointer(place)] = value;
-  const auto flags = flags_of_documents(documents);
+  const auto flags = outliers_of_documents(documents);
   int others = 0;
   for (std::size_t i = 0; i < flags.size(); ++i) others += i != 3 && !flags[i].empty();
   return {flags[3], others};
@@ -39,7 +39,7 @@ std::pair<std::vector<std::string>, int> flags_with(const char* place, const Jso
 using Flagged = std::pair<std::vector<std::string>, int>;
 
 TEST_CASE("a replicate that is like the others has no flag") {
-  for (const auto& flags : flags_of_documents(quiet())) CHECK(flags.empty());
+  for (const auto& flags : outliers_of_documents(quiet())) CHECK(flags.empty());
   CHECK(flags_with("/health/steal_share", .0099) == Flagged{});
   CHECK(flags_with("/health/involuntary_switches", 40) == Flagged{});  // 20 a second
   CHECK(flags_with("/health/load_before", 2.8) == Flagged{});
@@ -61,13 +61,13 @@ TEST_CASE("a switch in three is out of line only beside quieter replicates") {
   std::vector<Json> documents = quiet();  // more threads than processors: all are thrown off all the time
   for (Json& document : documents) document["health"]["involuntary_switches"] = 1000;
   documents[3]["health"]["involuntary_switches"] = 2900;
-  for (const auto& flags : flags_of_documents(documents)) CHECK(flags.empty());
+  for (const auto& flags : outliers_of_documents(documents)) CHECK(flags.empty());
 }
 
 TEST_CASE("what was not measured flags nothing") {
   CHECK(flags_with("/health", nullptr) == Flagged{});
   CHECK(flags_with("/throughput/seconds", nullptr) == Flagged{});
-  for (const auto& flags : flags_of_documents({Json::object(), Json::object()})) CHECK(flags.empty());
+  for (const auto& flags : outliers_of_documents({Json::object(), Json::object()})) CHECK(flags.empty());
 }
 
 }  // namespace
