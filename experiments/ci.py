@@ -451,7 +451,7 @@ def notes_of(rows):
         for note in row.comparison["notes"]:
             note = note.replace("(a)", "(base)").replace("(b)", "(head)")
             if not any(known in note for known in ("build/commit", "do not differ", "not compared")):
-                notes[note if note.startswith("they differ in") else f"{row.name}: {note}"] = True
+                notes[note if note.startswith("the results differ in") else f"{row.name}: {note}"] = True
         for side, variant in zip(SIDES, row.comparison["variants"]):
             notes.update({f"{row.name}: {side}: {reason}": True for reason in variant["reasons"]})
         if why := row.comparison["variants"][1]["withheld"]:

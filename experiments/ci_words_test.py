@@ -205,7 +205,7 @@ class Scratch(unittest.TestCase):
     def test_a_row_is_what_was_asked_for_however_a_commit_calls_it(self):
         done = self.ci("base", "renames", *TWO_ROWS)
         self.assertEqual(self.lines(done)["index=art"][-1], "no difference seen", done.stdout)
-        self.assertEqual(done.stdout.count("- they differ in build/flags: -O2 (base), -O2, -O3 (head)\n"), 1)
+        self.assertEqual(done.stdout.count("- the results differ in build/flags: -O2 (base), -O2, -O3 (head)\n"), 1)
 
     def test_both_are_built_alike_and_once(self):
         first = self.ci("base", "equal", *TWO_ROWS)

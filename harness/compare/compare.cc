@@ -18,14 +18,14 @@ namespace latchlab {
 
 namespace {
 
-/// Whether this member of the configuration is an option that changes a result.
+/// True if this member of the configuration is an option that changes a result.
 bool is_option(const std::string& key) {
   constexpr std::string_view kNone[] = {"point", "index_options", "key_kind", "key_file",
                                         "trace", "wiscer",        "phases",   "strict"};
   return std::ranges::count(kNone, key) == 0 && !key.ends_with("_reason");
 }
 
-// Beside the options, in what results may differ.
+// Places in a document that may differ between results, beside the options.
 constexpr const char* kSurroundings[] = {"/machine/hostname",
                                          "/machine/model",
                                          "/machine/microcode",
@@ -41,13 +41,13 @@ constexpr const char* kSurroundings[] = {"/machine/hostname",
                                          "/build/flags",
                                          "/build/type",
                                          "/schema_version"};
-// What a workload's file says: files of one name may be others.
+// Places that hold the content of workload files: two files of one name may have different contents.
 constexpr const char* kFiles[] = {"/config/trace/checksum", "/config/wiscer", "/config/phases"};
 
-/// The words of one thing in each of the sets.
+/// The distinct words that the documents of each set have for one option or place.
 using Words = std::vector<std::set<std::string>>;
 
-/// `read`: from a document, at that place.
+/// Collects the words at `place`; `read` reads one document.
 Words words_at(const std::vector<ResultSet>& sets, const std::string& place,
                std::string (*read)(const Json&, const std::string&)) {
   Words words;
@@ -65,7 +65,7 @@ bool all_the_same(const Words& words) {
   return std::all_of(words.begin(), words.end(), [&](const auto& of_set) { return of_set == words.front(); });
 }
 
-/// Which options are what: see compare.h.
+/// The role of each option, as compare.h describes the roles.
 struct Options {
   std::vector<std::string> differ;
   std::vector<std::string> points;
@@ -91,7 +91,7 @@ Options sort_options(const std::vector<ResultSet>& sets) {
   return out;
 }
 
-/// Those that reach this run.
+/// Returns these options of the document as text; options without a value are left out.
 std::string options_text(const Json& document, const std::vector<std::string>& keys) {
   std::vector<std::string> words;
   for (const std::string& key : keys) {
@@ -101,7 +101,7 @@ std::string options_text(const Json& document, const std::vector<std::string>& k
   return fmt::format("{}", fmt::join(words, " "));
 }
 
-/// A note for each place in which they differ.
+/// Returns a note for each place in which the sets differ.
 std::vector<std::string> differences(const std::vector<ResultSet>& sets, std::span<const char* const> places) {
   std::vector<std::string> notes;
   for (const std::string place : places) {
@@ -114,7 +114,7 @@ std::vector<std::string> differences(const std::vector<ResultSet>& sets, std::sp
         parts.push_back(fmt::format("{} ({})", fmt::join(words[i], ", "), static_cast<char>('a' + i)));
     }
     if (all.size() <= 1) continue;
-    notes.push_back(fmt::format("they differ in {}: {}", place.substr(1), fmt::join(parts, ", ")));
+    notes.push_back(fmt::format("the results differ in {}: {}", place.substr(1), fmt::join(parts, ", ")));
   }
   return notes;
 }
@@ -124,11 +124,13 @@ std::optional<u32> block_of(const Json& document) {
   return block ? std::optional(static_cast<u32>(*block)) : std::nullopt;
 }
 
-/// Whether all variants that have any documents have one for each of the same blocks, and every block began after the
-/// one before it had. Then sorts them by block. Blocks of two sessions have the same numbers and are not the same
-/// blocks.
+/// Sorts the documents by block and returns true if they ran in common blocks. That takes three things:
+///   1. Every document has a block.
+///   2. Every set that has documents has one for each block, and no block twice.
+///   3. Every run of a block began after all runs of the previous block had begun.
+/// Rule 3 tells apart two commands whose blocks have the same numbers.
 bool sort_by_block(std::vector<ResultSet>& sets) {
-  std::map<u32, std::vector<std::string>> begun;  // when the runs of each block began: ISO 8601, which sorts
+  std::map<u32, std::vector<std::string>> begun;  // start times of each block's runs: ISO 8601, so they sort as text
   for (ResultSet& set : sets) {
     std::set<u32> own;
     for (const Json& document : set.documents) {
@@ -152,8 +154,8 @@ bool sort_by_block(std::vector<ResultSet>& sets) {
   return true;
 }
 
-/// That sets which differ in no option that says so did other operations, at a point; empty if they did the same, or do
-/// not say.
+/// Returns a note if the sets ran different operations at a point although no option explains that. It is empty if they
+/// ran the same operations, or if the documents have no fingerprint.
 std::string other_operations(const std::vector<ResultSet>& sets, const Options& options) {
   constexpr const char* kSaid[] = {"workload", "keys", "dist", "churn", "negative", "records", "seed"};
   for (const char* option : kSaid) {
@@ -167,25 +169,25 @@ std::string other_operations(const std::vector<ResultSet>& sets, const Options& 
     if (!own.empty()) prints.insert(std::move(own));
   }
   if (prints.size() <= 1) return "";
-  return "they did not do the same operations: the fingerprints of their streams differ";
+  return "the results are of different operations: the fingerprints of their streams differ";
 }
 
-/// What else to know of a point; `alike`: machines and builds are.
+/// Returns the notes on one point. `alike` is true if machines and builds are the same.
 std::vector<std::string> notes_of(const std::vector<ResultSet>& sets, const Options& options, bool alike) {
   std::vector<std::string> notes;
   if (!options.differ_in("workload")) notes = differences(sets, kFiles);
   if (alike && options.differ.empty() && notes.empty())
-    notes.emplace_back("they do not differ in options, machine or build");
+    notes.emplace_back("the results do not differ in options, machine or build");
   if (options.differ_in("latency_every")) {
     notes.emplace_back(
-        "they differ in how many calls are timed, and timed calls overlap with no others: throughput is less with "
-        "more");
+        "the results differ in the share of calls that are timed; timed calls overlap with no others, so timing more "
+        "calls lowers the throughput");
   }
   if (std::string note = other_operations(sets, options); !note.empty()) notes.push_back(std::move(note));
   return notes;
 }
 
-/// What all sets hold of one point; the first has some.
+/// Compares the documents of all sets at one point. The first set must have some.
 Comparison compare_point(std::vector<ResultSet> sets, const Options& options, u64 seed, double effect) {
   Comparison comparison;
   comparison.seed = seed;
@@ -212,7 +214,7 @@ std::vector<Comparison> compare(std::vector<ResultSet> sets, u64 seed, double ef
   for (const ResultSet& set : sets) {
     for (const Json& document : set.documents) {
       if (!document.contains("config") || !document["config"].is_object()) {
-        throw InputError(fmt::format("compare: '{}': a result without a configuration", set.name));
+        throw InputError(fmt::format("compare: '{}' has a result without a configuration ('config')", set.name));
       }
     }
   }
@@ -242,7 +244,7 @@ std::vector<Comparison> compare(std::vector<ResultSet> sets, u64 seed, double ef
     }
     if (of_point.front().documents.empty() || missing.size() + 1 >= sets.size()) {
       not_compared.push_back(
-          fmt::format("not compared: {}, of which there is none in {}", point, fmt::join(missing, " and in ")));
+          fmt::format("not compared: {}, since there is no result of it in {}", point, fmt::join(missing, " and in ")));
       continue;
     }
     std::vector<std::string> notes = surroundings;
@@ -251,7 +253,7 @@ std::vector<Comparison> compare(std::vector<ResultSet> sets, u64 seed, double ef
     comparisons.back().notes = std::move(notes);
   }
   if (comparisons.empty()) {
-    throw InputError(fmt::format("compare: '{}' has no point in common with the others; its options that vary are {}",
+    throw InputError(fmt::format("compare: '{}' has no point in common with the others; a point is a combination of {}",
                                  sets.front().name, fmt::join(options.points, ", ")));
   }
   for (Comparison& comparison : comparisons) {

@@ -1,17 +1,17 @@
 #pragma once
 
-// `harness compare A B...`: results that were measured before, compared as `harness ab` compares (comparison.h). Each
-// argument is a variant: a file or a folder of documents. What is compared follows from the documents:
+// `harness compare A B...` compares results that were measured earlier, in the way of `harness ab` (comparison.h). Each
+// argument is a variant: a file or a folder of result documents. The documents decide the role of each option:
 //
-//   an option that is one word in each argument, and not the same in all     is what they differ in
-//   an option with several words in any argument (--threads=1..8)            makes points: each is compared by itself
-//   the rest                                                                 is common to all
+//   one word in each argument, not the same word in all              the variants differ in this option
+//   several words in any argument (--threads=1..8)                   each combination of words is a point
+//   the same one word in all                                         the option is common to all variants
 //
-// Replicates are the documents of an argument at one point. Where they are of blocks that ran interleaved (harness ab,
-// harness experiment), they are compared block by block.
+// Each point is compared by itself. The replicates of a variant at a point are its documents there. Documents of blocks
+// that ran interleaved (harness ab, harness experiment) are compared block by block.
 //
-// Machines and builds may differ, and so may records or keys: somebody wants to know what a new processor or an old
-// commit is worth. But no verdict is said without saying in what they differ.
+// Machines, builds, records and keys may differ: a user may want to know how much faster a new processor or an old
+// commit is. Each comparison therefore lists these differences beside its verdict.
 
 #include <string>
 #include <vector>
@@ -21,15 +21,16 @@
 
 namespace latchlab {
 
-/// One comparison for each point that the first argument and another one have. Throws InputError where there is none,
-/// and for what is no result.
+/// Returns one comparison for each point that the first argument and at least one other have. Throws InputError if
+/// there is no such point, and for a document that is not a result.
 [[nodiscard]] std::vector<Comparison> compare(const CompareCommand& command);
 
-/// The same of documents that are read already, those of each argument by its name.
+/// The documents of one argument, and its name.
 struct ResultSet {
   std::string name;
   std::vector<Json> documents;
 };
+/// Compares documents that have been read already.
 [[nodiscard]] std::vector<Comparison> compare(std::vector<ResultSet> sets, u64 seed, double effect = 0);
 
 }  // namespace latchlab

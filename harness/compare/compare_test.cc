@@ -28,7 +28,7 @@ Json result_of(const std::string& sync, int threads, double per_second) {
           {"sync", {{"aborts", nullptr}, {"aborts_reason", "no"}}}};
 }
 
-/// Ten results of each number of threads.
+/// Returns ten results for each number of threads.
 ResultSet set_of(const std::string& name, const std::string& sync, double rate, const std::vector<int>& threads = {1}) {
   ResultSet set{.name = name, .documents = {}};
   for (int i = 0; i < 10; ++i) {
@@ -37,7 +37,7 @@ ResultSet set_of(const std::string& name, const std::string& sync, double rate, 
   return set;
 }
 
-/// As if of one session: block i of all sets ran in minute i, from `hour` on.
+/// Marks the documents as blocks of one command: block i of all sets ran in minute i, from `hour` on.
 ResultSet in_blocks(ResultSet set, int second, int hour = 0) {
   for (std::size_t i = 0; i < set.documents.size(); ++i) {
     set.documents[i]["block"] = i;
@@ -66,7 +66,7 @@ TEST_CASE("a stated effect decides what is a difference, and the table says so")
   CHECK(json_of(only(compare(sets, 1)))["effect"] == 0);
 }
 
-TEST_CASE("what differs between two sets is what is compared") {
+TEST_CASE("an option that differs between two sets distinguishes the variants") {
   const Comparison c = only(compare({set_of("A", "none", 1e6), set_of("B", "olc", 9e5)}, 1));
   CHECK_FALSE(c.paired);
   CHECK(c.common.empty());
@@ -76,17 +76,17 @@ TEST_CASE("what differs between two sets is what is compared") {
   CHECK(c.variants[1].contrast->ratio == Approx(.9));
   CHECK(c.notes.empty());
   CHECK_THAT(table_of(c),
-             Catch::StartsWith("results that no blocks pair (seed 1)\n\na  A  sync=none\nb  B  sync=olc\n"));
+             Catch::StartsWith("results without common blocks (seed 1)\n\na  A  sync=none\nb  B  sync=olc\n"));
 }
 
-TEST_CASE("what varies within a set makes points, each of which is compared by itself") {
+TEST_CASE("an option that varies within a set makes points, and each point is compared by itself") {
   const auto all = compare({set_of("A", "none", 1e6, {1, 2, 4}), set_of("B", "olc", 1e6, {1, 2, 8})}, 1);
   REQUIRE(all.size() == 2);
   CHECK(all[0].common == "threads=1");
   CHECK(all[1].common == "threads=2");
   for (const Comparison& c : all) CHECK(c.variants[1].replicates.size() == 10);
-  const std::vector<std::string> left_out{"not compared: threads=4, of which there is none in B",
-                                          "not compared: threads=8, of which there is none in A"};
+  const std::vector<std::string> left_out{"not compared: threads=4, since there is no result of it in B",
+                                          "not compared: threads=8, since there is no result of it in A"};
   for (const Comparison& c : all) CHECK(c.notes == left_out);
 }
 
@@ -103,9 +103,9 @@ TEST_CASE("results of blocks that ran interleaved are compared block by block") 
   std::reverse(b.documents.begin(), b.documents.end());  // as a folder may list them
   const Comparison c = only(compare({a, b}, 1));
   CHECK(c.paired);
-  CHECK(c.variants[1].contrast->interval.low == Approx(.9));  // every block agrees
+  CHECK(c.variants[1].contrast->interval.low == Approx(.9));  // every block has the same ratio
   CHECK_THAT(table_of(c), Catch::StartsWith("results of the same blocks, compared block by block"));
-  // Blocks of another session have the same numbers, and a set that lacks one has other blocks.
+  // Neither blocks of another command with the same numbers pair, nor a set that lacks a block.
   CHECK_FALSE(only(compare({a, in_blocks(set_of("B", "olc", 9e5), 40, 1)}, 1)).paired);
   ResultSet fewer = b;
   fewer.documents.pop_back();
@@ -113,7 +113,7 @@ TEST_CASE("results of blocks that ran interleaved are compared block by block") 
   ResultSet twice = b;
   twice.documents.push_back(twice.documents.back());
   CHECK_FALSE(only(compare({a, twice}, 1)).paired);
-  // A block twice in the one and the next twice in the other.
+  // One set has a block twice, and the other has the next block twice.
   ResultSet first = a;
   first.documents[1]["block"] = 0;
   first.documents[1]["started"] = "2026-01-01T00:00:20.000000Z";
@@ -123,35 +123,36 @@ TEST_CASE("results of blocks that ran interleaved are compared block by block") 
   CHECK_FALSE(only(compare({first, second}, 1)).paired);
 }
 
-TEST_CASE("other machines and builds are compared, and said") {
+TEST_CASE("different machines and builds are compared, with a note") {
   ResultSet b = set_of("B", "none", 1e6);
   for (Json& document : b.documents) document["build"]["commit"] = "def";
   b.documents[0]["machine"]["model"] = "Latch 9001";
   const Comparison c = only(compare({set_of("A", "none", 1e6), b}, 1));
-  CHECK(c.notes == std::vector<std::string>{"they differ in machine/model: Latch 9000 (a), Latch 9000, Latch 9001 (b)",
-                                            "they differ in build/commit: abc (a), def (b)"});
-  CHECK_THAT(table_of(c), Contains("\nthey differ in build/commit: abc (a), def (b)\n"));
-  // Two machines in each are as bad.
-  CHECK(
-      only(compare({b, b}, 1)).notes ==
-      std::vector<std::string>{"they differ in machine/model: Latch 9000, Latch 9001 (a), Latch 9000, Latch 9001 (b)"});
+  CHECK(c.notes ==
+        std::vector<std::string>{"the results differ in machine/model: Latch 9000 (a), Latch 9000, Latch 9001 (b)",
+                                 "the results differ in build/commit: abc (a), def (b)"});
+  CHECK_THAT(table_of(c), Contains("\nthe results differ in build/commit: abc (a), def (b)\n"));
+  // The note also appears if each set has results of both machines.
+  CHECK(only(compare({b, b}, 1)).notes ==
+        std::vector<std::string>{
+            "the results differ in machine/model: Latch 9000, Latch 9001 (a), Latch 9000, Latch 9001 (b)"});
   CHECK(only(compare({set_of("A", "none", 1e6), set_of("B", "none", 1e6)}, 1)).notes ==
-        std::vector<std::string>{"they do not differ in options, machine or build"});
+        std::vector<std::string>{"the results do not differ in options, machine or build"});
 }
 
-TEST_CASE("what is true at all points stands in each document, and once below the tables") {
+TEST_CASE("a note on all points stands in each document, and once below the tables") {
   const auto all = compare({set_of("A", "none", 1e6, {1, 2}), set_of("B", "none", 1e6, {1, 2})}, 1);
   REQUIRE(all.size() == 2);
-  const std::string note = "they do not differ in options, machine or build";
+  const std::string note = "the results do not differ in options, machine or build";
   for (const Comparison& c : all) CHECK(c.notes == std::vector{note});
   const std::string text = table_of(all);
   CHECK_THAT(text, Catch::EndsWith("\nat all points: " + note + "\n"));
   CHECK(text.find(note) == text.rfind(note));
-  // Of one point it is said with the rest.
+  // With a single point the note stands among the other notes.
   CHECK_THAT(table_of(std::vector{all[0]}), Contains("\n\n" + note + "\n"));
 }
 
-TEST_CASE("sets of which more calls are timed in the one are compared, and it is said") {
+TEST_CASE("sets of which one times more calls are compared, with a note") {
   ResultSet timed = set_of("A", "none", 1e6), untimed = set_of("B", "none", 2e6);
   for (Json& document : timed.documents) document["config"]["latency_every"] = 1;
   for (Json& document : untimed.documents) document["config"]["latency_every"] = 0;
@@ -159,10 +160,10 @@ TEST_CASE("sets of which more calls are timed in the one are compared, and it is
   REQUIRE(c.notes.size() == 1);
   CHECK_THAT(c.notes[0], Contains("timed calls overlap with no others"));
   CHECK(only(compare({timed, timed}, 1)).notes ==
-        std::vector<std::string>{"they do not differ in options, machine or build"});
+        std::vector<std::string>{"the results do not differ in options, machine or build"});
 }
 
-TEST_CASE("an older result is of the plain defaults of options that came later") {
+TEST_CASE("an older result has the default values of options that came later") {
   const ResultSet older = set_of("A", "none", 1e6);
   const auto newer = [](int value_size) {
     ResultSet set = set_of("B", "none", 1e6);
@@ -170,14 +171,14 @@ TEST_CASE("an older result is of the plain defaults of options that came later")
     return set;
   };
   const Comparison same = only(compare({older, newer(8)}, 1));
-  CHECK(same.notes == std::vector<std::string>{"they do not differ in options, machine or build"});
+  CHECK(same.notes == std::vector<std::string>{"the results do not differ in options, machine or build"});
   CHECK(same.variants[1].command == "B");
   const Comparison other = only(compare({older, newer(64)}, 1));
   CHECK(other.variants[0].command == "A  value_size=8");
   CHECK(other.variants[1].command == "B  value_size=64");
 }
 
-TEST_CASE("workload files of one name that say something else are said to differ") {
+TEST_CASE("workload files of one name with different contents get a note") {
   const auto with = [](const char* name, const char* place, const char* said) {
     ResultSet set = set_of(name, "none", 1e6);
     for (Json& document : set.documents) document["config"][place] = Json::parse(said);
@@ -186,12 +187,13 @@ TEST_CASE("workload files of one name that say something else are said to differ
   for (const char* place : {"wiscer", "phases"}) {
     const Comparison c =
         only(compare({with("A", place, R"([{"name": "warm"}])"), with("B", place, R"([{"name": "cold"}])")}, 1));
-    CHECK(c.notes == std::vector<std::string>{fmt::format(
-                         R"(they differ in config/{}: [{{"name":"warm"}}] (a), [{{"name":"cold"}}] (b))", place)});
+    CHECK(c.notes ==
+          std::vector<std::string>{fmt::format(
+              R"(the results differ in config/{}: [{{"name":"warm"}}] (a), [{{"name":"cold"}}] (b))", place)});
   }
 }
 
-TEST_CASE("workload files are not said to differ where the workload does, between sets or from point to point") {
+TEST_CASE("workload files get no note where the option --workload differs, between sets or between points") {
   const auto with = [](const char* name, const char* sync, const char* file, const char* said) {
     ResultSet set = set_of(name, sync, 1e6);
     for (Json& document : set.documents) document["config"].update({{"workload", file}, {"phases", Json::parse(said)}});
@@ -215,7 +217,7 @@ TEST_CASE("workload files are not said to differ where the workload does, betwee
   CHECK(changed[1].notes.size() == 1);
 }
 
-TEST_CASE("blocks are paired although one of three sets has nothing at a point") {
+TEST_CASE("blocks are paired although one of three sets has no result at a point") {
   const auto all =
       compare({in_blocks(set_of("A", "none", 1e6, {1, 2}), 10), in_blocks(set_of("B", "olc", 9e5, {1, 2}), 40),
                in_blocks(set_of("C", "rtm", 8e5, {2}), 50)},
@@ -233,10 +235,10 @@ TEST_CASE("blocks are paired although one of three sets has nothing at a point")
   const auto two = compare({a, b, c}, 1);
   REQUIRE(two.size() == 2);
   CHECK(two[0].paired);
-  CHECK(two[1].paired);  // where there is nothing of c
+  CHECK(two[1].paired);  // the point at which c has no result
 }
 
-TEST_CASE("sets that say the same and did other operations are compared, and it is said") {
+TEST_CASE("sets with equal options but different operations are compared, with a note") {
   const auto with_stream = [](ResultSet set, u64 fingerprint) {
     for (Json& document : set.documents) {
       document["stream"] = {{"fingerprint", fingerprint + document["config"]["threads"].get<u64>()}};
@@ -246,11 +248,11 @@ TEST_CASE("sets that say the same and did other operations are compared, and it 
   };
   const auto notes = [](ResultSet a, ResultSet b) { return compare({std::move(a), std::move(b)}, 1).front().notes; };
   const std::vector<std::string> others{
-      "they did not do the same operations: the fingerprints of their streams differ"};
+      "the results are of different operations: the fingerprints of their streams differ"};
   const ResultSet a = with_stream(set_of("A", "none", 1e6, {1, 2}), 7),
                   b = with_stream(set_of("B", "olc", 1e6, {1, 2}), 8);
   for (const Comparison& c : compare({a, b}, 1)) CHECK(c.notes == others);
-  // At one point only.
+  // The operations differ at one point only.
   ResultSet mixed = with_stream(set_of("B", "olc", 1e6, {1}), 7);
   for (Json& document : with_stream(set_of("B", "olc", 1e6, {2}), 8).documents)
     mixed.documents.push_back(std::move(document));
@@ -258,13 +260,14 @@ TEST_CASE("sets that say the same and did other operations are compared, and it 
   CHECK(two[0].notes.empty());
   CHECK(two[1].notes == others);
   CHECK(notes(a, with_stream(set_of("B", "olc", 1e6, {1, 2}), 7)).empty());
-  CHECK(notes(a, set_of("B", "olc", 1e6, {1, 2})).empty());                    // an older result does not say
-  CHECK(notes(a, with_stream(set_of("B", "olc", 1e6, {1, 2}), 100)).empty());  // the records say it
+  CHECK(notes(a, set_of("B", "olc", 1e6, {1, 2})).empty());  // an older result has no fingerprint
+  CHECK(notes(a, with_stream(set_of("B", "olc", 1e6, {1, 2}), 100))
+            .empty());  // the option --records explains the difference
 }
 
-TEST_CASE("sets without a point in common are refused, and so is what is no result") {
+TEST_CASE("sets without a common point are refused, and so are documents that are not results") {
   CHECK_THROWS_WITH(compare({set_of("A", "none", 1e6, {1, 2}), set_of("B", "olc", 1e6, {3, 4})}, 1),
-                    "compare: 'A' has no point in common with the others; its options that vary are threads");
+                    "compare: 'A' has no point in common with the others; a point is a combination of threads");
   ResultSet bare{.name = "C", .documents = {{{"throughput", nullptr}, {"sync", nullptr}}}};
   CHECK_THROWS_AS(compare({set_of("A", "none", 1e6), bare}, 1), InputError);
   CHECK_THROWS_AS(compare(CompareCommand{.paths = {"/nowhere", "/nowhere"}}), InputError);

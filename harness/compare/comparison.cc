@@ -17,14 +17,14 @@ namespace {
 using Figure = OrReason<double>;
 using Figures = OrReason<std::vector<double>>;
 
-/// One count by another. Without transactions there are no aborts, and no ratio to anything.
+/// Divides one count by another. Without transactions there are no aborts, so there is no ratio either.
 Figure ratio_of(const TrialResult& trial, u64 above, u64 below) {
   if (!trial.sync.aborts) return Figure::missing(trial.sync.aborts.reason);
   return below > 0 ? Figure(static_cast<double>(above) / static_cast<double>(below))
-                   : Figure::missing("there were none");
+                   : Figure::missing("the count to divide by is 0");
 }
 
-/// A figure of every replicate that counts.
+/// Reads a figure of every replicate that counts.
 Figures figures_of(const VariantSummary& variant, auto&& read) {
   std::vector<double> values;
   std::string why = "no replicate counts";
@@ -38,20 +38,20 @@ Figures figures_of(const VariantSummary& variant, auto&& read) {
 
 Figure median_of(const Figures& figures) { return then(figures, median); }
 
-/// There is no page size in the middle between two.
+/// Returns the figure if all replicates agree: a mean or median of two page sizes is not a page size.
 Figure agreed(const Figures& figures) {
   if (!figures) return Figure::missing(figures.reason);
   const auto [least, most] = std::minmax_element(figures->begin(), figures->end());
   return *least == *most ? Figure(*least) : Figure::missing("the replicates differ");
 }
 
-/// The median response time of the replicates that count.
+/// Returns the median response time of the replicates that count.
 Figure response_of(const VariantSummary& variant) {
   std::vector<double> values;
   for (const Replicate& replicate : variant.replicates) {
     if (replicate.counts() && replicate.response_ns) values.push_back(*replicate.response_ns);
   }
-  return values.empty() ? Figure::missing("it is judged by its throughput") : Figure(median(std::move(values)));
+  return values.empty() ? Figure::missing("its speed is its throughput") : Figure(median(std::move(values)));
 }
 
 void find_figures(VariantSummary& variant) {
@@ -72,7 +72,7 @@ void find_figures(VariantSummary& variant) {
   }));
 }
 
-void raise_flags(VariantSummary& variant) {
+void mark_outliers(VariantSummary& variant) {
   std::vector<const TrialResult*> trials;
   for (const Replicate& replicate : variant.replicates) trials.push_back(&replicate.trial);
   const auto flags = outliers_of(trials);
@@ -95,7 +95,7 @@ void summarize_alone(VariantSummary& variant) {
   }
   variant.response_ns = response_of(variant);
   find_figures(variant);
-  raise_flags(variant);
+  mark_outliers(variant);
 }
 
 bool any_flagged(const VariantSummary& variant) {
@@ -103,13 +103,12 @@ bool any_flagged(const VariantSummary& variant) {
                      [](const auto& r) { return !r.flags.empty(); });
 }
 
-/// Over the replicates, or blocks, that `use` takes.
+/// Compares the variant with the base, over the replicates or blocks for which `use` returns true.
 OrReason<Contrast> contrast_of(const Comparison& comparison, const VariantSummary& variant,
                                const std::function<bool(const Replicate&)>& use) {
   const VariantSummary& base = comparison.variants.front();
   if (variant.median && base.median && bool{variant.response_ns} != bool{base.response_ns}) {
-    return OrReason<Contrast>::missing(
-        "response times of a given rate do not compare with the throughput of a run that has none");
+    return OrReason<Contrast>::missing("a response time, the speed under --rate, does not compare with a throughput");
   }
   const auto rate = [&](const VariantSummary& of, std::size_t i) {
     const bool used = i < of.replicates.size() && use(of.replicates[i]) && *of.replicates[i].per_second > 0;
@@ -141,13 +140,13 @@ void find_contrasts(const Comparison& comparison, VariantSummary& variant) {
   } else if (any_flagged(variant) || any_flagged(comparison.variants.front())) {
     variant.unflagged =
         contrast_of(comparison, variant, [](const Replicate& r) { return r.counts() && r.flags.empty(); });
-    if (!variant.unflagged) variant.unflagged.reason = "all of them are flagged";
+    if (!variant.unflagged) variant.unflagged.reason = "all replicates are flagged";
   } else {
     variant.unflagged = OrReason<Contrast>::missing("no replicate is flagged");
   }
 }
 
-/// How many replicates do not count, and what the first of them is.
+/// Returns how many replicates do not count, with the status of the first of them; empty if all count.
 std::string bad_replicates(const VariantSummary& variant) {
   u32 bad = 0;
   std::string status;
@@ -168,29 +167,29 @@ void correct_all(std::vector<Comparison>& comparisons, OrReason<Contrast> Varian
   correct(family);
 }
 
-/// Finds what an open loop is judged by; why it has nothing of the kind, if so.
+/// Finds the speed of an open loop. Returns the reason why it has none; empty if it has one.
 std::string judge_open_loop(Replicate& replicate) {
   const TrialResult& trial = replicate.trial;
   if (!option_at(replicate.document, "rate").empty()) {
     if (trial.offer && trial.offer->late) {
-      return "its threads could not bear its --rate: what waits is a queue that grows, and its p99 says how long it "
-             "was looked at";
+      return "its threads could not keep up with its --rate: the queue grew throughout, so its p99 depends on how long "
+             "the run was";
     }
     if (trial.latency && trial.latency->response) replicate.response_ns = time_at(*trial.latency->response, 99);
     if (replicate.response_ns == 0.) replicate.response_ns.reset();
     if (!replicate.response_ns)
-      return "its throughput is its --rate, and without a p99 of --latency nothing says how fast it was";
+      return "its throughput is its --rate, so its speed is the p99 of --latency, which is missing";
   } else if (const std::string slo = option_at(replicate.document, "slo"); !slo.empty()) {
     using enum RateSearch::Answer;
     const auto answer = trial.slo ? trial.slo->answer : kUnfinished;
     if (answer == kFound || answer == kAllKeep) return "";
-    return answer == kUnfinished ? fmt::format("the search for --slo={} did not come to its end", slo)
+    return answer == kUnfinished ? fmt::format("the search for --slo={} did not finish", slo)
                                  : fmt::format("no rate keeps --slo={}: {}", slo, word(answer));
   }
   return "";
 }
 
-/// Fills in what the document says. Throws InputError where that is no result.
+/// Fills in the replicate from its document. Throws InputError if the document is not a result.
 void read_document(Replicate& replicate) {
   const TrialResult& trial = replicate.trial = result_of(replicate.document).trial;
   replicate.status = word(trial.status);

@@ -1,4 +1,4 @@
-// What a comparison says: a table for people, and the document that comparison.schema.json describes.
+// The output of a comparison: a table for people, and the document that comparison.schema.json describes.
 #include <algorithm>
 #include <map>
 
@@ -36,7 +36,7 @@ std::vector<std::string> reasons_of(const VariantSummary& variant) {
       add(replicate.status + ": " + replicate.reason);
     const Json::json_pointer ended("/throughput/ended_by");
     const bool full = replicate.document.contains(ended) && replicate.document[ended] == "full";
-    if (full) add("full: its runs ended with no more room");
+    if (full) add("full: runs ended early because the index was full");
   }
   return reasons;
 }
@@ -46,7 +46,7 @@ OrReason<u64> more_replicates(const VariantSummary& v) {
   if (!has_verdict(v) || is_decided(verdict_of(*v.contrast))) return Number::missing("the verdict is " + v.verdict);
   const double needed = needed_replicates(*v.contrast);
   if (needed <= kMostReplicates) return static_cast<u64>(needed) - v.contrast->replicates;
-  return Number::missing(fmt::format("it would take {:.0f} replicates, and {} are the most", needed, kMostReplicates));
+  return Number::missing(fmt::format("it would take {:.0f} replicates, and {} are allowed", needed, kMostReplicates));
 }
 
 std::vector<std::vector<std::string>> Comparison::named_orders() const {
@@ -73,16 +73,16 @@ std::string range(const Contrast& c) {
   return c.has_interval() ? three(c.interval.low) + " .. " + three(c.interval.high) : std::string("-");
 }
 
-/// The verdict, and what would help where it is no answer.
+/// Returns the verdict; without an answer, also how many more replicates to run.
 std::string verdict_text(const VariantSummary& v) {
   if (!has_verdict(v) || is_decided(verdict_of(*v.contrast))) return v.verdict;
   const OrReason<u64> more = more_replicates(v);
   return v.verdict + ": " + (more ? fmt::format("run {} more", *more) : more.reason);
 }
 
-/// Lists the flagged replicates with their reasons, and says what the verdict would be without them.
+/// Lists the flagged replicates with their reasons, and shows the verdict without them if it is another one.
 std::string flags_text(const VariantSummary& v) {
-  constexpr u32 kShown = 5;  // the document has all of them
+  constexpr u32 kShown = 5;  // the document lists all of them
   std::string text;
   u32 flagged = 0;
   for (std::size_t i = 0; i < v.replicates.size(); ++i) {
@@ -92,20 +92,20 @@ std::string flags_text(const VariantSummary& v) {
   if (flagged > kShown) text += fmt::format("{}  and {} more are flagged: --json has them\n", v.name, flagged - kShown);
   if (!has_verdict(v) || !v.unflagged) return text;
   const Contrast& c = *v.unflagged;
-  // Too few are left to say anything: that is worth a word where all of them together say something.
+  // Too few replicates may be left. The line says so only if all replicates together have an answer.
   if (verdict_word(c) == v.verdict || (c.too_few > 0 && !is_decided(verdict_of(*v.contrast)))) return text;
-  return text + fmt::format("{}  without what is flagged: {}: {}, 95 % {}, {} replicates\n", v.name, verdict_word(c),
+  return text + fmt::format("{}  without flagged replicates: {}: {}, 95 % {}, {} replicates\n", v.name, verdict_word(c),
                             three(c.ratio), range(c), c.replicates);
 }
 
-/// A column of the table, as wide as the widest of its cells.
+/// A column of the table. It is as wide as its widest cell.
 struct Column {
   std::string name;
   std::vector<std::string> cells;
   bool to_the_right = true;
 };
 
-/// `text` of the figure of each variant, and "-" where there is none.
+/// Makes a column with one figure of each variant, written by `text`; "-" stands for a missing figure.
 template <class T, class Text>
 Column column(const Comparison& comparison, const char* name, OrReason<T> VariantSummary::* figure, const Text& text) {
   Column out{.name = name, .cells = {}};
@@ -115,7 +115,7 @@ Column column(const Comparison& comparison, const char* name, OrReason<T> Varian
   return out;
 }
 
-bool says_anything(const Column& column) {
+bool has_figures(const Column& column) {
   return std::any_of(column.cells.begin(), column.cells.end(), [](const auto& cell) { return cell != "-"; });
 }
 
@@ -137,16 +137,16 @@ std::vector<Column> columns_of(const Comparison& comparison) {
       column(comparison, "B/key", &V::bytes_per_key, [](double bytes) { return fmt::format("{:.1f}", bytes); }),
       column(comparison, "pages", &V::page_bytes, [](double bytes) { return page_text(static_cast<u64>(bytes)); })};
   if (Column response = column(comparison, "p99", &V::response_ns, [](double ns) { return short_duration(ns / 1e9); });
-      says_anything(response)) {
+      has_figures(response)) {
     columns.insert(columns.begin() + 3, std::move(response));
   }
-  // Only a comparison with elision in it has these.
+  // These columns appear only if a variant elides.
   for (Column& of_elision : std::vector{column(comparison, "commits/begin", &V::commits_per_begin,
                                                [](double share) { return fmt::format("{:.4f}", share); }),
                                         column(comparison, "fallbacks", &V::fallback_rate, percent),
                                         column(comparison, "zero/op", &V::zero_aborts_per_operation,
                                                [](double rate) { return fmt::format("{:.2g}", rate); })}) {
-    if (says_anything(of_elision)) columns.push_back(std::move(of_elision));
+    if (has_figures(of_elision)) columns.push_back(std::move(of_elision));
   }
   columns.push_back(words("runs", statuses_text));
   columns.push_back(words("verdict", verdict_text));
@@ -164,11 +164,11 @@ std::string line_of(const std::vector<Column>& columns, const std::vector<std::s
   return text + '\n';
 }
 
-/// How the replicates were had.
+/// Returns the first line, which says how the replicates were measured.
 std::string heading(const Comparison& comparison) {
   std::string text;
   if (comparison.orders.empty()) {
-    text = comparison.paired ? "results of the same blocks, compared block by block" : "results that no blocks pair";
+    text = comparison.paired ? "results of the same blocks, compared block by block" : "results without common blocks";
     text += fmt::format(" (seed {})", comparison.seed);
   } else {
     const std::size_t blocks = comparison.orders.size();
@@ -181,12 +181,12 @@ std::string heading(const Comparison& comparison) {
   return text + '\n';
 }
 
-/// Without its notes.
+/// Returns the text of a comparison without its notes.
 std::string figures_of(const Comparison& comparison) {
   std::string text = heading(comparison);
   if (!comparison.common.empty()) text += fmt::format("all with {}\n", comparison.common);
   text += '\n';
-  // Commands are as long as they like, so they are not part of the table.
+  // Commands can be long, so they stand above the table.
   for (const VariantSummary& v : comparison.variants) text += fmt::format("{}  {}\n", v.name, v.command);
   text += '\n';
 
@@ -204,7 +204,7 @@ std::string figures_of(const Comparison& comparison) {
   return text;
 }
 
-/// The lines below a table: `noted`, then what there is to say of each variant.
+/// Returns the lines below a table: `noted`, then the remarks on each variant.
 std::string notes_of(const Comparison& comparison, const std::vector<std::string>& noted) {
   std::string notes;
   for (const std::string& note : noted) notes += note + '\n';

@@ -17,8 +17,8 @@ Json good_document(double per_second) {
 
 Replicate good(double per_second) { return replicate_of(good_document(per_second), ""); }
 
-/// One of a policy that elides: of a million operations 999,000 commit, after 10,000 aborts with status zero
-/// and 30,000 with another.
+/// Returns a replicate of a policy that elides: 999,000 of a million operations commit, after 10,000 aborts with status
+/// zero and 30,000 with another status.
 Replicate elided(double per_second) {
   Json document = good_document(per_second);
   document["throughput"]["operations"] = 1'000'000;
@@ -28,7 +28,7 @@ Replicate elided(double per_second) {
   return replicate_of(std::move(document), "");
 }
 
-/// One of a policy that would elide, where transactions do not work.
+/// Returns a replicate of a policy that elides, on a machine without working transactions.
 Replicate degraded(double per_second) {
   Json document = good_document(per_second);
   document["status"] = "degraded";
@@ -47,11 +47,11 @@ Json checked_json(const Comparison& comparison) {
   return Json::parse(text);
 }
 
-TEST_CASE("the committed schema of comparisons is that of their structs") {
+TEST_CASE("the committed schema of comparisons is the one that the structs generate") {
   testing::check_committed("harness/compare/comparison.schema.json", comparison_schema());
 }
 
-/// The cells of the line that begins with `first`, which two spaces divide.
+/// Returns the cells of the line that begins with `first`; two spaces separate cells.
 std::vector<std::string> cells_of(const std::string& table, const std::string& first) {
   std::istringstream lines(table.substr(table.rfind("Mops/s") - 3));
   for (std::string line; std::getline(lines, line);) {
@@ -87,7 +87,7 @@ Comparison comparison_of(std::vector<std::vector<Replicate>> variants) {
   return summarized(std::move(c));
 }
 
-/// Replicates in which every block has its own speed.
+/// Returns replicates whose speed differs from block to block.
 std::vector<Replicate> series(double factor, std::size_t n = 10) {
   std::vector<Replicate> replicates;
   for (std::size_t i = 0; i < n; ++i) {
@@ -100,14 +100,14 @@ TEST_CASE("ratios are taken within blocks", "[ab]") {
   const Comparison c = comparison_of({series(1), series(1.02), series(0.5), series(1)});
   CHECK(c.variants[0].verdict == "base");
   CHECK(c.variants[1].contrast->ratio == Approx(1.02));
-  CHECK(c.variants[1].verdict == "faster");  // although the blocks differ by far more
+  CHECK(c.variants[1].verdict == "faster");  // although blocks differ by far more than variants
   CHECK(c.variants[2].verdict == "slower");
   CHECK(c.variants[3].verdict == "no difference seen");
   CHECK(*c.variants[0].median == Approx(1.45e6));
   CHECK(exit_status(c) == 0);
 }
 
-/// Of an open loop: its throughput is the rate whatever it ran.
+/// Returns a replicate of an open loop, whose throughput is its rate for any index.
 Replicate open(double response_ns, bool late = false) {
   return replicate_of(
       {{"status", late ? "degraded" : "ok"},
@@ -127,7 +127,7 @@ std::vector<Replicate> open_series(double factor) {
   return replicates;
 }
 
-TEST_CASE("open loops of a given rate are judged by their response times", "[ab]") {
+TEST_CASE("open loops with a given rate are compared by their response times", "[ab]") {
   const Comparison c = comparison_of({open_series(1), open_series(2), open_series(.5), open_series(1)});
   CHECK(c.variants[1].verdict == "slower");
   CHECK(c.variants[1].contrast->ratio == Approx(.5));
@@ -139,19 +139,20 @@ TEST_CASE("open loops of a given rate are judged by their response times", "[ab]
   const Json document = checked_json(c);
   CHECK(document["variants"][1]["response_ns"] == Approx(10'900));
   CHECK(document["variants"][0]["replicates"][0]["response_ns"] == 5000);
-  // A closed loop has none, and its throughput says something else.
+  // A closed loop has no response times, and its throughput does not compare with one.
   const Comparison both = comparison_of({series(1), open_series(1)});
-  CHECK(both.variants[1].withheld ==
-        "response times of a given rate do not compare with the throughput of a run that has none");
-  CHECK(checked_json(both)["variants"][0]["response_ns_reason"] == "it is judged by its throughput");
+  CHECK(both.variants[1].withheld == "a response time, the speed under --rate, does not compare with a throughput");
+  CHECK(checked_json(both)["variants"][0]["response_ns_reason"] == "its speed is its throughput");
   CHECK(table_of(comparison_of({series(1), series(2)})).find("p99") == std::string::npos);
 }
 
-TEST_CASE("an open loop that was late is not judged by response times that say how long it was looked at", "[ab]") {
+TEST_CASE("an open loop that could not keep up has no speed, since its response times depend on the length of the run",
+          "[ab]") {
   const Replicate late = open(1e6, true);
   CHECK(late.status == "unjudged");
   CHECK_FALSE(late.counts());
-  CHECK_THAT(late.reason, Catch::StartsWith("its threads could not bear its --rate: what waits is a queue that grows"));
+  CHECK_THAT(late.reason,
+             Catch::StartsWith("its threads could not keep up with its --rate: the queue grew throughout"));
   const Comparison c = comparison_of({open_series(1), std::vector<Replicate>(10, late)});
   CHECK(c.variants[1].withheld == "10 of 10 replicates of b unjudged");
   CHECK(exit_status(c) == 1);
@@ -166,7 +167,7 @@ TEST_CASE("an open loop without response times does not count, nor does a search
   const Replicate untimed = only({{"rate", "fixed:1000000"}}, nullptr);
   CHECK(untimed.status == "unjudged");
   CHECK_FALSE(untimed.counts());
-  CHECK(untimed.reason == "its throughput is its --rate, and without a p99 of --latency nothing says how fast it was");
+  CHECK(untimed.reason == "its throughput is its --rate, so its speed is the p99 of --latency, which is missing");
   const Comparison c = comparison_of({open_series(1), std::vector<Replicate>(10, untimed)});
   CHECK(c.variants[1].withheld == "10 of 10 replicates of b unjudged");
   CHECK(checked_json(c)["variants"][1]["replicates"][0]["response_ns_reason"] == "it does not count");
@@ -176,7 +177,7 @@ TEST_CASE("an open loop without response times does not count, nor does a search
   CHECK(only(bound, {{"answer", "none-keeps"}}).reason == "no rate keeps --slo=p99:50us: none-keeps");
   CHECK(only(bound, {{"answer", "unsteady"}}).status == "unjudged");
   for (const Json& unfinished : {Json{{"answer", "unfinished"}}, Json(nullptr)}) {
-    CHECK(only(bound, unfinished).reason == "the search for --slo=p99:50us did not come to its end");
+    CHECK(only(bound, unfinished).reason == "the search for --slo=p99:50us did not finish");
   }
 }
 
@@ -196,11 +197,11 @@ TEST_CASE("a noisy or degraded replicate counts, and with --strict is a failure"
   }
 }
 
-TEST_CASE("a noisy replicate is flagged, and says why once", "[ab]") {
+TEST_CASE("a noisy replicate is flagged, and its reason appears once", "[ab]") {
   std::vector<Replicate> some = series(2);
   Json document = some[3].document;
   document["status"] = "noisy";
-  document["reason"] = "others had its processor";
+  document["reason"] = "other programs had its processor";
   document["health"] = {{"on_processor", .47}};
   some[3] = replicate_of(std::move(document), "");
   const Comparison c = comparison_of({series(1), some});
@@ -210,7 +211,7 @@ TEST_CASE("a noisy replicate is flagged, and says why once", "[ab]") {
   INFO(table);
   CHECK(table.find("1 noisy, 9 ok") != std::string::npos);
   CHECK(table.find("b  replicate 3 is flagged: a thread was on a processor 47.0 % of its time\n") != std::string::npos);
-  CHECK(table.find("others had its processor") == std::string::npos);
+  CHECK(table.find("other programs had its processor") == std::string::npos);
   CHECK(checked_json(c)["variants"][1]["reasons"].empty());
 }
 
@@ -242,7 +243,7 @@ TEST_CASE("a bad replicate is shown and withholds the verdict", "[ab]") {
   CHECK(base_broken.variants[1].verdict == "withheld");
 }
 
-TEST_CASE("too few blocks make no claim, and more variants take more") {
+TEST_CASE("too few blocks withhold the verdict, and more variants need more blocks") {
   const Comparison c = comparison_of({series(1, 5), series(2, 5)});
   CHECK(c.variants[1].verdict == "withheld");
   CHECK(table_of(c).find("b  withheld: 5 replicates are too few for the test: run 3 more\n") != std::string::npos);
@@ -251,7 +252,7 @@ TEST_CASE("too few blocks make no claim, and more variants take more") {
   CHECK(three.variants[1].withheld == "8 replicates are too few for the test: run 1 more");
 }
 
-TEST_CASE("replicates that scatter say how many it takes") {
+TEST_CASE("the verdict on replicates that scatter says how many more would decide") {
   std::vector<Replicate> scattered;
   for (int i = 0; i < 10; ++i) scattered.push_back(good((1e6 + 1e5 * i) * (i % 2 == 0 ? 1.05 : .96)));
   const Comparison c = comparison_of({series(1), scattered});
@@ -261,7 +262,7 @@ TEST_CASE("replicates that scatter say how many it takes") {
   CHECK(table_of(c).find("too noisy: run " + std::to_string(more) + " more\n") != std::string::npos);
 }
 
-TEST_CASE("replicates that scatter beyond what may be asked for ask for no more") {
+TEST_CASE("replicates that scatter too much for any allowed number cannot be decided") {
   std::vector<Replicate> wild;
   for (int i = 0; i < 10; ++i) wild.push_back(good(1e6 * (i % 2 == 0 ? 20 : .05)));
   const Comparison c = comparison_of({series(1), wild});
@@ -274,7 +275,7 @@ TEST_CASE("replicates that scatter beyond what may be asked for ask for no more"
   CHECK(table_of(c).find("cannot be decided here: " + reason + '\n') != std::string::npos);
 }
 
-TEST_CASE("where no blocks pair them the medians are compared, whatever their order") {
+TEST_CASE("without common blocks the medians are compared, in any order of the replicates") {
   Comparison c;
   c.paired = false;
   std::vector<Replicate> few;
@@ -293,10 +294,10 @@ TEST_CASE("where no blocks pair them the medians are compared, whatever their or
   CHECK(c.variants[1].contrast->replicates == 5);
   CHECK(c.variants[0].contrast->ratio == 1);
   CHECK(checked_json(c)["planned_blocks_reason"] == "the runs were not planned together");
-  CHECK(table_of(c).find("results that no blocks pair") != std::string::npos);
+  CHECK(table_of(c).find("results without common blocks") != std::string::npos);
 }
 
-/// The series, some of it slowed down while the host took the processors away.
+/// Returns the series with some replicates slowed down, while the host took the processors away.
 std::vector<Replicate> disturbed(double factor, std::size_t bad) {
   std::vector<Replicate> replicates = series(factor, 12);
   for (std::size_t i = 0; i < replicates.size(); ++i) {
@@ -307,7 +308,7 @@ std::vector<Replicate> disturbed(double factor, std::size_t bad) {
   return replicates;
 }
 
-TEST_CASE("what is flagged counts, is shown, and is said where it decides") {
+TEST_CASE("a flagged replicate counts and is shown, and the table says if it decides the verdict") {
   const Comparison c = comparison_of({series(1, 12), disturbed(1.05, 3)});
   CHECK(c.variants[1].contrast->replicates == 12);
   CHECK(c.variants[1].verdict == "too noisy");
@@ -315,7 +316,7 @@ TEST_CASE("what is flagged counts, is shown, and is said where it decides") {
   const std::string table = table_of(c);
   INFO(table);
   CHECK(table.find("b  replicate 2 is flagged: the host took 40.0 % of the processors' time\n") != std::string::npos);
-  CHECK(table.find("b  without what is flagged: faster: 1.050, 95 % 1.050 .. 1.050, 9 replicates\n") !=
+  CHECK(table.find("b  without flagged replicates: faster: 1.050, 95 % 1.050 .. 1.050, 9 replicates\n") !=
         std::string::npos);
   const Json variant = checked_json(c)["variants"][1];
   CHECK(variant["unflagged"]["verdict"] == "faster");
@@ -323,18 +324,18 @@ TEST_CASE("what is flagged counts, is shown, and is said where it decides") {
   CHECK(variant["replicates"][3]["flags"].empty());
   CHECK(variant["statuses"]["ok"] == 12);
 
-  // The verdict is the same without them: then that is all there is to say. So it is where the base is flagged.
+  // The verdict without flagged replicates is not shown if it is the same, even if a replicate of the base is flagged.
   const std::string same = table_of(comparison_of({series(1, 12), disturbed(2, 1)}));
   CHECK(same.find("is flagged") != std::string::npos);
-  CHECK(same.find("without what is flagged") == std::string::npos);
+  CHECK(same.find("without flagged replicates") == std::string::npos);
   CHECK(comparison_of({disturbed(1, 3), series(1.05, 12)}).variants[1].unflagged->replicates == 9);
   CHECK(comparison_of({series(1), series(2)}).variants[1].unflagged.reason == "no replicate is flagged");
-  CHECK(comparison_of({series(1, 12), disturbed(1, 12)}).variants[1].unflagged.reason == "all of them are flagged");
+  CHECK(comparison_of({series(1, 12), disturbed(1, 12)}).variants[1].unflagged.reason == "all replicates are flagged");
   CHECK(table_of(comparison_of({series(1, 12), disturbed(1, 12)})).find("b  and 7 more are flagged") !=
         std::string::npos);
 }
 
-TEST_CASE("bytes a key and page size stand beside the ratio", "[ab]") {
+TEST_CASE("bytes per key and page size stand beside the ratio", "[ab]") {
   const Comparison c = comparison_of({series(1), series(2)});
   CHECK(table_of(c).find("43.5") != std::string::npos);
   CHECK(table_of(c).find("4K") != std::string::npos);
@@ -349,7 +350,7 @@ TEST_CASE("bytes a key and page size stand beside the ratio", "[ab]") {
   CHECK(variant["page_bytes_reason"] == "the replicates differ");
 }
 
-TEST_CASE("what elision came to stands beside the ratio, where there is any", "[ab]") {
+TEST_CASE("commits, fallbacks and zero aborts stand beside the ratio, if a variant elides", "[ab]") {
   const auto ten = [](auto&& make) {
     std::vector<Replicate> out;
     for (int i = 0; i < 10; ++i) out.push_back(make(1e6 + 1e5 * i));
@@ -377,7 +378,7 @@ TEST_CASE("what elision came to stands beside the ratio, where there is any", "[
   CHECK(document["variants"][2]["commits_per_begin"].is_null());
   CHECK(document["variants"][2]["commits_per_begin_reason"] == "no transaction was begun");
   CHECK(document["variants"][2]["fallback_rate"] == 1.0);
-  // Nobody elides: there is nothing to say.
+  // No variant elides, so the columns are missing.
   const std::string plain = table_of(comparison_of({series(1), series(2)}));
   for (const char* name : {"commits", "fallbacks", "zero"}) CHECK(plain.find(name) == std::string::npos);
 }
@@ -393,7 +394,7 @@ TEST_CASE("few replicates have no interval, and one has no quartiles", "[ab]") {
   CHECK(cells(6)[4] != "-");
   Json one = checked_json(comparison_of({series(1, 1), series(2, 1)}));
   CHECK(one["variants"][1]["ratio"] == 2.0);
-  CHECK(one["variants"][1]["interval_reason"] == "so few replicates have none of 95 %");
+  CHECK(one["variants"][1]["interval_reason"] == "there are too few replicates for a 95 % interval");
   CHECK(one["variants"][1]["quartiles_reason"] == "one replicate has no quartiles");
   for (const auto& [replicates, paired, has] :
        {std::tuple{5u, true, false}, {6u, true, true}, {3u, false, false}, {4u, false, true}}) {
@@ -404,7 +405,7 @@ TEST_CASE("few replicates have no interval, and one has no quartiles", "[ab]") {
   }
 }
 
-TEST_CASE("a comparison of which nothing came is null with reasons", "[ab]") {
+TEST_CASE("a comparison without results is null with reasons", "[ab]") {
   Comparison c = comparison_of({{}, {}});
   c.planned_blocks = 10;
   c.interrupted = true;

@@ -9,11 +9,11 @@ namespace latchlab {
 
 namespace {
 
-constexpr double kWorthAWord = .01;   // of the ratio
-constexpr double kLevel = .01;        // of the test
-constexpr double kHopelessly = 8;     // times as many replicates as there may be
-constexpr u32 kFewForForecasts = 20;  // the spread of fewer says little about that of many
-constexpr double kAtTheEdge = 1e-4;   // a ratio so near to the edge of the effect is taken to lie at it
+constexpr double kWorthAWord = .01;   // smallest difference that gets a verdict, as a share
+constexpr double kLevel = .01;        // significance level of the test
+constexpr double kHopelessly = 8;     // multiple of kLastLook beyond which auto gives up
+constexpr u32 kFewForForecasts = 20;  // with fewer replicates the scatter is not known well enough to give up
+constexpr double kAtTheEdge = 1e-4;   // least distance of a ratio from the edge of the effect, for the estimate
 
 bool tight(const Contrast& c) { return c.half_width() <= kWorthAWord; }
 
@@ -23,14 +23,14 @@ bool interval_differs(const Contrast& c) {
 }
 bool test_differs(const Contrast& c) { return c.probability < kLevel; }
 
-/// Whether the interval leaves no room for a difference.
+/// True if the interval excludes a difference.
 bool none_fits(const Contrast& c) {
   if (c.effect > 0) return c.interval.low >= 1 - c.effect && c.interval.high <= 1 + c.effect;
   return tight(c) && !interval_differs(c);
 }
 
-/// The test of the ratio against 1, or against the nearer edge of the effect. A ratio within the effect is no sign of a
-/// difference, however sure it is.
+/// Tests the ratio against 1, or against the nearer edge of the effect. A ratio within the effect is never a
+/// difference, so its probability is 1.
 double probability_of(double (*test)(const std::vector<double>&, const std::vector<double>&), std::vector<double> base,
                       const std::vector<double>& variant, double ratio, double effect) {
   if (std::abs(ratio - 1) < effect) return 1;
@@ -38,7 +38,8 @@ double probability_of(double (*test)(const std::vector<double>&, const std::vect
   return test(base, variant);
 }
 
-/// What the test comes to where every replicate of the one is beyond every one of the other: 2 / 2^n, 2 / (2n over n).
+/// Returns the smallest p-value that n replicates allow, that of completely separated samples: 2 / 2^n if paired, else
+/// 2 / (2n over n).
 double least_probability(u32 n, bool paired) {
   double least = 2;
   for (u32 i = 1; i <= n; ++i) least *= paired ? .5 : static_cast<double>(i) / (n + i);
@@ -47,7 +48,7 @@ double least_probability(u32 n, bool paired) {
 
 void set_too_few(Contrast& c, std::size_t tests) {
   u32 enough = 1;
-  // Against an effect the interval alone can say that there is no difference.
+  // Against an effect the interval alone can exclude a difference, so the test need not be able to reject.
   const auto says_nothing = [&](u32 n) {
     return c.effect > 0 ? least_probability(n, c.paired) >= .05
                         : static_cast<double>(tests) * least_probability(n, c.paired) >= kLevel;
@@ -106,7 +107,7 @@ std::string verdict_word(const Contrast& c) { return c.too_few > 0 ? "withheld" 
 
 OrReason<Ends> interval_of(const OrReason<Contrast>& c) {
   if (!c || c->has_interval()) return then(c, [](const Contrast& has) { return ends_of(has.interval); });
-  return OrReason<Ends>::missing("so few replicates have none of 95 %");
+  return OrReason<Ends>::missing("there are too few replicates for a 95 % interval");
 }
 
 bool is_decided(Verdict verdict) { return verdict != Verdict::kTooNoisy && verdict != Verdict::kUndecidable; }
@@ -115,7 +116,7 @@ double needed_replicates(const Contrast& c) {
   const double from_edge = std::max(kAtTheEdge, std::abs(std::abs(c.ratio - 1) - c.effect));
   const bool narrow = c.effect > 0 ? interval_differs(c) : tight(c);
   if (narrow) return c.replicates + kBetweenLooks;
-  // The width shrinks with the square root of their number.
+  // The width of an interval shrinks with the square root of the number of replicates.
   const double times = c.half_width() / (c.effect > 0 ? from_edge : kWorthAWord);
   return std::max(c.replicates + 1.0, std::ceil(c.replicates * times * times));
 }

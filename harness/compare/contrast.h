@@ -1,31 +1,30 @@
 #pragma once
 
-// A variant beside the base: how many times as fast it is, how sure that is, and the word for it.
+// The contrast of a variant with the base: the ratio of their speeds, its interval, a test, and a verdict.
 //
-//   the interval leaves 1 out, and so does the test, and the ratio is 1 % or more from it  faster, slower
-//   they do not, and the interval is within 1 %                                            no difference seen
-//   neither: the replicates scatter                                                        too noisy: run N more
-//   nor would as many as may be asked for bring the interval within 1 %                    cannot be decided here
+//   1  interval and test both exclude a ratio of 1, and the ratio is 1 % or more from it   faster, slower
+//   2  not 1, and half the interval's width is at most 1 % of the ratio                    no difference seen
+//   3  not 1 or 2, and kMostReplicates or fewer would make the interval that narrow        too noisy: run N more
+//   4  otherwise                                                                           cannot be decided here
 //
-// The interval is of the median, by bootstrap; the test, of ranks, counts what the median leaves out. A difference
-// under 1 % is not worth a word: where code and data happen to lie makes as much. The level of the test is 1 %, not 5,
-// so that of twenty comparisons of equals one at most comes out different.
+// The interval is a bootstrap interval of the median ratio. The test compares ranks, so it also uses what the median
+// ignores. A difference under 1 % gets no verdict, because the layout of code and data alone causes as much. The level
+// of the test is 1 % rather than 5 %: among 20 comparisons of equal variants at most one is expected to differ.
 //
-// Against a stated effect, such as 3 %, the words mean more:
+// Against a stated effect, such as 3 %, rules 1 and 2 become stricter:
 //
-//   the whole interval is beyond the effect, and the test tells the ratio from the effect's edge  faster, slower
-//   the whole interval is within the effect                                                       no difference seen
-//   neither                                                                  too noisy, or cannot be decided here
+//   1  the whole interval is beyond the effect, and the test tells the ratio from its edge   faster, slower
+//   2  the whole interval is within the effect                                               no difference seen
 //
-// The test is then of the ratio against 1 - effect or 1 + effect, whichever is nearer, rather than against 1. A reader
-// may look at such a comparison several times and stop at the first answer: a look errs with 1 % at most, over all
-// comparisons of the command (Holm), so k looks err with k % at most. For equals a look errs far less often, since the
-// edge is an effect away from them.
+// The test then compares the ratio with 1 - effect or 1 + effect, whichever is nearer, instead of 1. A user may look at
+// such a comparison several times and stop at the first answer. One look is wrong with a probability of at most 1 %
+// over all comparisons of the command (Holm), so k looks are wrong with at most k %. For equal variants it is far less,
+// since the edge is a whole effect away.
 //
-// --replicates=auto looks at 10, 15, 20, ... replicates and goes on until the interval is within 1 % and test and
-// interval say the same. Who instead stops as soon as a difference shows finds one in equals sooner or later; the width
-// of an interval hardly knows where it lies. contrast_test.cc does whole comparisons of made-up replicates that way,
-// equal ones and others, and counts the verdicts.
+// --replicates=auto looks after 10, 15, 20, ... replicates. It stops when the interval is within 1 % and test and
+// interval agree. Stopping at the first visible difference instead would sooner or later find one between equal
+// variants. The width of an interval hardly depends on where the interval lies. contrast_test.cc simulates whole
+// comparisons this way, of equal and of different variants, and counts the verdicts.
 
 #include <string>
 #include <utility>
@@ -39,37 +38,37 @@
 namespace latchlab {
 
 struct Contrast {
-  double ratio = 1;        ///< to the base
-  Interval interval;       ///< 95 %
-  double probability = 1;  ///< of the test: Wilcoxon's if paired, else Mann and Whitney's; after correct() corrected
+  double ratio = 1;        ///< speed over that of the base
+  Interval interval;       ///< 95 % bootstrap interval of the ratio
+  double probability = 1;  ///< p-value of Wilcoxon's test if paired, else of Mann and Whitney's
   bool paired = true;
-  u32 replicates = 0;  ///< of the variant, each with one of the base where they are paired
-  double effect = 0;   ///< a share: ratios up to it from 1 are no difference; 0 where none was stated
-  u32 too_few = 0;     ///< how many more replicates it takes for the test to be able to say anything
+  u32 replicates = 0;  ///< number of pairs if paired, else the size of the smaller sample
+  double effect = 0;   ///< share: a ratio nearer to 1 is no difference; 0 if the user stated none
+  u32 too_few = 0;     ///< number of further replicates without which the test cannot reject
 
-  /// Whether `interval` may be called one of 95 %: not of so few replicates (five pairs, three of each unpaired) that
-  /// they would stand as clear of each other in more than 5 % of all cases if both were alike. That of one has no
-  /// width.
+  /// True if there are enough replicates for a 95 % interval: six pairs, or four unpaired replicates of each variant.
+  /// With fewer, equal variants separate completely by chance in 5 % of all cases or more.
   [[nodiscard]] bool has_interval() const;
 
-  /// Half the interval's width, relative to the ratio.
+  /// Returns half the width of the interval, relative to the ratio.
   [[nodiscard]] double half_width() const { return (interval.high - interval.low) / 2 / ratio; }
 };
 
-/// Replicate i of the one and of the other are of the same block. As many of both, one at least, all > 0.
+/// Compares replicates pair by pair: replicate i of both ran in the same block. Both sizes are equal and at least 1;
+/// all values are > 0.
 [[nodiscard]] Contrast paired_contrast(const std::vector<double>& base, const std::vector<double>& variant, u64 seed,
                                        u32 resamples = 10'000, double effect = 0);
-/// Nothing pairs them. One at least of both, all > 0.
+/// Compares two samples without pairs. Both sizes are at least 1; all values are > 0.
 [[nodiscard]] Contrast unpaired_contrast(const std::vector<double>& base, const std::vector<double>& variant, u64 seed,
                                          u32 resamples = 10'000, double effect = 0);
 
-/// The ends of an interval, as documents hold it.
+/// The two ends of an interval, as a document holds them.
 using Ends = std::pair<double, double>;
 [[nodiscard]] inline Ends ends_of(const Interval& interval) { return {interval.low, interval.high}; }
-/// Those of the ratio's.
+/// Returns the ends of the interval of the ratio, or the reason why it has none.
 [[nodiscard]] OrReason<Ends> interval_of(const OrReason<Contrast>& contrast);
 
-/// Corrects tests that belong together (Holm).
+/// Corrects the probabilities of tests that belong together, by Holm's method.
 void correct(const std::vector<Contrast*>& family);
 
 enum class Verdict { kFaster, kSlower, kNoDifference, kTooNoisy, kUndecidable };
@@ -77,9 +76,9 @@ template <>
 inline constexpr std::array kWords<Verdict>{"faster"sv, "slower"sv, "no difference seen"sv, "too noisy"sv,
                                             "cannot be decided here"sv};
 
-/// Not to be asked where there are too few.
+/// Returns the verdict. `contrast.too_few` must be 0.
 [[nodiscard]] Verdict verdict_of(const Contrast& contrast);
-/// Its word, or "withheld" where there are too few.
+/// Returns the verdict as a word, or "withheld" if there are too few replicates.
 [[nodiscard]] std::string verdict_word(const Contrast& contrast);
 void describe(Like<Contrast> auto& c, auto& field) {
   field.one_of("verdict", verdict_word(c), words_and<Verdict>({"withheld"}));
@@ -89,22 +88,23 @@ void describe(Like<Contrast> auto& c, auto& field) {
   field("compared", c.replicates, "", kOneOrMore);
 }
 
-/// Whether it is an answer, be it that no difference was seen.
+/// True for faster, slower and no difference seen.
 [[nodiscard]] bool is_decided(Verdict);
 
-/// How many replicates would bring the interval within 1 %, or clear of the edge of the effect, or test and interval
-/// together, as these scatter: more than there are. Up to kMostReplicates the verdict is "too noisy", beyond that
-/// "cannot be decided here".
+/// Estimates from the present scatter how many replicates would decide; it is more than there are. They would bring the
+/// interval within 1 %, or clear of the edge of the effect, or make test and interval agree. Up to kMostReplicates the
+/// verdict is "too noisy", beyond that "cannot be decided here".
 [[nodiscard]] double needed_replicates(const Contrast& contrast);
 
-/// How --replicates=auto goes on.
+/// The decision of --replicates=auto after a look.
 enum class Look {
   kGoOn,
-  kTight,     ///< the interval says what there is to say
-  kHopeless,  ///< it would take several times as many replicates as there may be
-  kMost,      ///< so many there may be
+  kTight,     ///< stop: the intervals are narrow, and the verdicts are final
+  kHopeless,  ///< stop: it would take several times kLastLook replicates
+  kMost,      ///< stop: this is kLastLook
 };
 constexpr u32 kFirstLook = 10, kBetweenLooks = 5, kLastLook = 100;
+/// Decides after `replicates` replicates of each variant whether to run more.
 [[nodiscard]] Look look_at(const std::vector<Contrast>& contrasts, u32 replicates);
 
 }  // namespace latchlab

@@ -11,8 +11,8 @@
 namespace latchlab {
 namespace {
 
-/// Replicates as a machine with neighbours gives them: a block has its own speed, which drifts; each replicate scatters
-/// around it, log-normally; one in twenty is disturbed and loses up to 40 %.
+/// A simulated shared machine. Each block has a speed, which drifts. Each replicate scatters around it log-normally,
+/// and one in twenty is disturbed and loses up to 40 %.
 class CloudMachine {
  public:
   CloudMachine(u64 seed, double scatter) : rng_(seed), scatter_(scatter) {}
@@ -36,9 +36,9 @@ struct Experiment {
   Look ended = Look::kGoOn;
 };
 
-/// --replicates=auto with two variants, the second of which does `rate` of what the first does.
+/// Simulates --replicates=auto for two variants; the speed of the second is `rate` times that of the first.
 Experiment automatic(u64 seed, double scatter, double rate) {
-  constexpr u32 kResamples = 200;  // enough for the width of an interval
+  constexpr u32 kResamples = 200;  // enough to estimate the width of an interval
   CloudMachine machine(seed, scatter);
   std::vector<double> base;
   std::vector<double> variant;
@@ -55,14 +55,15 @@ Experiment automatic(u64 seed, double scatter, double rate) {
   return out;
 }
 
-/// How many of `experiments` end with each verdict.
+/// Counts how many of `experiments` simulations end with each verdict.
 std::map<Verdict, u32> verdicts(u32 experiments, double scatter, double rate, u64 seed) {
   std::map<Verdict, u32> found;
   for (u32 i = 0; i < experiments; ++i) ++found[verdict_of(automatic(draw(seed, 0, i), scatter, rate).contrast)];
   return found;
 }
 
-TEST_CASE("equals are told apart in a few of a hundred comparisons, and five percent nearly always", "[release]") {
+TEST_CASE("equal variants differ in at most 5 of 100 comparisons, and a difference of 5 % is found in at least 95",
+          "[release]") {
   constexpr u64 kSeed = 20'261'123;
   constexpr u32 kExperiments = 100;
   CAPTURE(kSeed);
@@ -74,7 +75,7 @@ TEST_CASE("equals are told apart in a few of a hundred comparisons, and five per
   }
 }
 
-TEST_CASE("of replicates that scatter too much --replicates=auto says so early, and how many it would take") {
+TEST_CASE("--replicates=auto gives up early on replicates that scatter too much, and estimates how many would decide") {
   for (u64 seed = 0; seed < 20; ++seed) {
     CAPTURE(seed);
     const Experiment experiment = automatic(seed, .3, 1);
@@ -84,15 +85,16 @@ TEST_CASE("of replicates that scatter too much --replicates=auto says so early, 
   }
 }
 
-TEST_CASE("a quiet machine is done at the first look") {
+TEST_CASE("on a quiet machine auto stops at the first look") {
   const Experiment experiment = automatic(1, 1e-4, 1);
   CHECK(experiment.ended == Look::kTight);
   CHECK(experiment.contrast.replicates == kFirstLook);
   CHECK(verdict_of(experiment.contrast) == Verdict::kNoDifference);
 }
 
-/// How many of 100 comparisons against an effect of 3 % end with each verdict. A comparison is looked at with 10, 15,
-/// 20, 30 and 40 replicates, ends with the first answer, and is one of `family` whose tests are corrected together.
+/// Counts how many of 100 simulations against an effect of 3 % end with each verdict. A simulation looks after 10, 15,
+/// 20, 30 and 40 replicates and ends with the first answer. It is one of `family` comparisons that are corrected
+/// together.
 std::map<Verdict, u32> verdicts_against_effect(double scatter, double rate, u32 family, u64 seed) {
   std::map<Verdict, u32> found;
   for (u32 i = 0; i < 100; ++i) {
@@ -121,7 +123,7 @@ std::map<Verdict, u32> verdicts_against_effect(double scatter, double rate, u32 
   return found;
 }
 
-TEST_CASE("against an effect equals are never called different, and three times the effect nearly always",
+TEST_CASE("against an effect equal variants never differ, and three times the effect is nearly always found",
           "[release]") {
   constexpr u64 kSeed = 20'261'126;
   CAPTURE(kSeed);
@@ -138,7 +140,7 @@ TEST_CASE("against an effect equals are never called different, and three times 
   }
 }
 
-TEST_CASE("against an effect the whole interval is beyond it or within it") {
+TEST_CASE("a verdict against an effect needs the whole interval beyond it or within it") {
   const auto against = [](double low, double high, double probability) {
     return Contrast{.ratio = (low + high) / 2,
                     .interval = {.low = low, .high = high},
@@ -150,15 +152,15 @@ TEST_CASE("against an effect the whole interval is beyond it or within it") {
   CHECK(verdict_of(against(.93, .969, .001)) == Verdict::kSlower);
   CHECK(verdict_of(against(1.031, 1.2, .001)) == Verdict::kFaster);
   CHECK(verdict_of(against(.97, 1.03, 1)) == Verdict::kNoDifference);
-  CHECK(verdict_of(against(.975, .99, .001)) == Verdict::kNoDifference);  // a difference, and less than the effect
+  CHECK(verdict_of(against(.975, .99, .001)) == Verdict::kNoDifference);  // a difference, but smaller than the effect
   CHECK(verdict_of(against(.93, .971, .001)) == Verdict::kTooNoisy);
   CHECK(verdict_of(against(.93, .969, .02)) == Verdict::kTooNoisy);
   CHECK(needed_replicates(against(.93, .969, .02)) == 10 + kBetweenLooks);
-  CHECK(needed_replicates(against(.965, .985, 1)) > 40);  // half as wide as it may be takes four times as many
-  CHECK(verdict_of(against(.96, .98, 1)) == Verdict::kUndecidable);  // at the edge
+  CHECK(needed_replicates(against(.965, .985, 1)) > 40);             // twice as wide as it may be: four times as many
+  CHECK(verdict_of(against(.96, .98, 1)) == Verdict::kUndecidable);  // the ratio lies at the edge of the effect
 }
 
-TEST_CASE("against an effect the test is of its nearer edge") {
+TEST_CASE("against an effect the test compares with the nearer edge") {
   const std::vector<double> base(12, 1.0);
   std::vector<double> variant(12, .96);
   CHECK(paired_contrast(base, variant, 1).probability < .001);
@@ -167,7 +169,7 @@ TEST_CASE("against an effect the test is of its nearer edge") {
   for (std::size_t i = 0; i < 4; ++i) variant[i] = .99;
   CHECK(paired_contrast(base, variant, 1).probability < .001);
   CHECK(paired_contrast(base, variant, 1, 200, .03).probability > .1);
-  // Few replicates may say that there is no difference, but none of five.
+  // Few replicates can exclude a difference, but five cannot.
   CHECK(paired_contrast({1, 1, 1, 1, 1, 1}, {1, 1, 1, 1, 1, 1}, 1, 200, .03).too_few == 0);
   CHECK(paired_contrast({1, 1, 1, 1, 1}, {1, 1, 1, 1, 1}, 1, 200, .03).too_few == 1);
 }
@@ -180,39 +182,39 @@ Contrast contrast_of(double ratio, double half_width, double probability = .001)
           .replicates = 10};
 }
 
-TEST_CASE("a verdict of a difference takes interval, test and one percent") {
+TEST_CASE("a difference needs the interval, the test and one percent") {
   CHECK(verdict_of(contrast_of(1.05, .04)) == Verdict::kFaster);
   CHECK(verdict_of(contrast_of(.95, .04)) == Verdict::kSlower);
   CHECK(verdict_of(contrast_of(1.05, .04, .02)) == Verdict::kTooNoisy);
   CHECK(verdict_of(contrast_of(1.05, .06)) == Verdict::kTooNoisy);
   CHECK(verdict_of(contrast_of(1.005, .004)) == Verdict::kNoDifference);
   CHECK(verdict_of(contrast_of(1, .009, 1)) == Verdict::kNoDifference);
-  // The interval is narrow by chance, says the test: neither a difference nor none.
+  // The interval is narrow, but the test does not agree: neither a difference nor none.
   CHECK(verdict_of(contrast_of(1.05, .004, .02)) == Verdict::kTooNoisy);
   CHECK(look_at({contrast_of(1.05, .004, .02)}, 10) == Look::kGoOn);
   CHECK(needed_replicates(contrast_of(1.05, .004, .02)) == 10 + kBetweenLooks);
-  CHECK(needed_replicates(contrast_of(1, .0199, 1)) == 40);  // twice as narrow takes four times as many
+  CHECK(needed_replicates(contrast_of(1, .0199, 1)) == 40);  // half the width takes four times as many
 }
 
-TEST_CASE("what more replicates than may be asked for would decide cannot be decided") {
+TEST_CASE("a contrast that would need more replicates than allowed cannot be decided") {
   REQUIRE(needed_replicates(contrast_of(1, .3, 1)) < kMostReplicates);
   CHECK(verdict_of(contrast_of(1, .3, 1)) == Verdict::kTooNoisy);
   REQUIRE(needed_replicates(contrast_of(1, .33, 1)) > kMostReplicates);
   CHECK(verdict_of(contrast_of(1, .33, 1)) == Verdict::kUndecidable);
-  CHECK(verdict_of(contrast_of(2, .9)) == Verdict::kFaster);  // a wide interval may well leave 1 out
+  CHECK(verdict_of(contrast_of(2, .9)) == Verdict::kFaster);  // a wide interval can exclude 1
 }
 
-TEST_CASE("auto goes on while one of the variants scatters, and not for ever") {
+TEST_CASE("auto goes on while one of the variants scatters, up to a limit") {
   const Contrast narrow = contrast_of(1, .005, 1);
   const Contrast wide = contrast_of(1, .02, 1);
   CHECK(look_at({narrow, narrow}, 10) == Look::kTight);
   CHECK(look_at({narrow, wide}, 10) == Look::kGoOn);
   CHECK(look_at({narrow, wide}, kLastLook) == Look::kMost);
-  CHECK(look_at({narrow, contrast_of(1, .5, 1)}, 10) == Look::kGoOn);  // of so few it may be chance
+  CHECK(look_at({narrow, contrast_of(1, .5, 1)}, 10) == Look::kGoOn);  // too early to give up
   CHECK(look_at({narrow, contrast_of(1, .5, 1)}, 20) == Look::kHopeless);
 }
 
-TEST_CASE("tests that belong together ask for more replicates") {
+TEST_CASE("tests that are corrected together need more replicates") {
   const std::vector<double> base(8, 1.0);
   const std::vector<double> variant{2, 2.1, 2.2, 2.3, 2.4, 2.5, 2.6, 2.7};
   Contrast one = paired_contrast(base, variant, 1);
@@ -223,7 +225,7 @@ TEST_CASE("tests that belong together ask for more replicates") {
   correct({&one, &other});
   CHECK(one.probability == Approx(4.0 / 256));
   CHECK(one.too_few == 1);
-  CHECK(unpaired_contrast({1, 1, 1, 1}, {2, 2, 2, 2, 2}, 1).too_few == 1);  // 2 / 252 takes five of both
+  CHECK(unpaired_contrast({1, 1, 1, 1}, {2, 2, 2, 2, 2}, 1).too_few == 1);  // 2 / 252 needs five of both
 }
 
 }  // namespace

@@ -16,7 +16,7 @@ namespace {
 
 using Number = std::optional<double>;
 
-/// How often a second the kernel took a processor from a thread of the measured phase.
+/// Returns how often per second the kernel descheduled threads in the measured phase.
 Number switches_a_second(const TrialResult& trial) {
   const OrReason<u64>& switches = trial.health.involuntary_switches;
   if (!switches || !trial.throughput) return std::nullopt;
@@ -24,9 +24,10 @@ Number switches_a_second(const TrialResult& trial) {
   return wall > 0 && std::isfinite(wall) ? Number(static_cast<double>(*switches) / wall) : std::nullopt;
 }
 
+/// A figure of a run that may make it an outlier.
 struct Sign {
   std::function<Number(const TrialResult&)> of;
-  /// Why a replicate is out of line with the middle one; empty if it is not.
+  /// Returns the reason why `value` is an outlier beside the median; empty if it is none.
   std::function<std::string(double value, double middle)> judge;
 };
 
@@ -47,17 +48,19 @@ const std::vector<Sign>& signs() {
       {switches_a_second,
        [](double rate, double middle) {
          return rate > 20 && rate > 3 * middle
-                    ? fmt::format("{:.0f} involuntary switches a second, {:.0f} in the middle", rate, middle)
+                    ? fmt::format("{:.0f} involuntary switches a second; the median is {:.0f}", rate, middle)
                     : "";
        }},
       {health(&Health::load_before),
        [](double load, double middle) {
-         return load > middle + 1 ? fmt::format("load {:.1f} before it, {:.1f} in the middle", load, middle) : "";
+         return load > middle + 1
+                    ? fmt::format("the load average was {:.1f} before the run; the median is {:.1f}", load, middle)
+                    : "";
        }},
       {[](const TrialResult& t) { return t.limits.cycle_ns.value; },
        [](double cycle, double middle) {
          return std::abs(cycle / middle - 1) > .03
-                    ? fmt::format("{:.2f} GHz, {:.2f} in the middle", 1 / cycle, 1 / middle)
+                    ? fmt::format("{:.2f} GHz; the median is {:.2f}", 1 / cycle, 1 / middle)
                     : "";
        }},
   };

@@ -6,7 +6,7 @@
 namespace latchlab {
 namespace {
 
-/// Ten replicates around which nothing was wrong.
+/// Returns the documents of ten undisturbed replicates.
 std::vector<Json> quiet() {
   std::vector<Json> documents;
   for (int i = 0; i < 10; ++i) {
@@ -26,7 +26,8 @@ std::vector<std::vector<std::string>> outliers_of_documents(const std::vector<Js
   return outliers_of(trials);
 }
 
-/// The flags of ten, of which the fourth says `value` at `place`, and the number of the others that are flagged.
+/// Returns the flags of the fourth of ten replicates, whose document has `value` at `place`, and how many of the others
+/// are flagged.
 std::pair<std::vector<std::string>, int> flags_with(const char* place, const Json& value) {
   std::vector<Json> documents = quiet();
   documents[3][Json::json_pointer(place)] = value;
@@ -38,7 +39,7 @@ std::pair<std::vector<std::string>, int> flags_with(const char* place, const Jso
 
 using Flagged = std::pair<std::vector<std::string>, int>;
 
-TEST_CASE("a replicate that is like the others has no flag") {
+TEST_CASE("a replicate that is like the others is not flagged") {
   for (const auto& flags : outliers_of_documents(quiet())) CHECK(flags.empty());
   CHECK(flags_with("/health/steal_share", .0099) == Flagged{});
   CHECK(flags_with("/health/involuntary_switches", 40) == Flagged{});  // 20 a second
@@ -46,25 +47,26 @@ TEST_CASE("a replicate that is like the others has no flag") {
   CHECK(flags_with("/limits/cycle_ns", .514) == Flagged{});
 }
 
-TEST_CASE("what was out of line around a replicate is named with the middle of the others") {
+TEST_CASE("the flag of an outlier names its figure and the median") {
   CHECK(flags_with("/health/steal_share", .02) == Flagged{{"the host took 2.0 % of the processors' time"}, 0});
   CHECK(flags_with("/health/involuntary_switches", 1000) ==
-        Flagged{{"500 involuntary switches a second, 8 in the middle"}, 0});
+        Flagged{{"500 involuntary switches a second; the median is 8"}, 0});
   CHECK(flags_with("/health/on_processor", .9) == Flagged{});
   CHECK(flags_with("/health/on_processor", .5) == Flagged{{"a thread was on a processor 50.0 % of its time"}, 0});
-  CHECK(flags_with("/health/load_before", 4.2) == Flagged{{"load 4.2 before it, 1.9 in the middle"}, 0});
-  CHECK(flags_with("/limits/cycle_ns", .625) == Flagged{{"1.60 GHz, 2.00 in the middle"}, 0});
-  CHECK(flags_with("/limits/cycle_ns", .4) == Flagged{{"2.50 GHz, 2.00 in the middle"}, 0});
+  CHECK(flags_with("/health/load_before", 4.2) ==
+        Flagged{{"the load average was 4.2 before the run; the median is 1.9"}, 0});
+  CHECK(flags_with("/limits/cycle_ns", .625) == Flagged{{"1.60 GHz; the median is 2.00"}, 0});
+  CHECK(flags_with("/limits/cycle_ns", .4) == Flagged{{"2.50 GHz; the median is 2.00"}, 0});
 }
 
-TEST_CASE("a switch in three is out of line only beside quieter replicates") {
-  std::vector<Json> documents = quiet();  // more threads than processors: all are thrown off all the time
+TEST_CASE("many involuntary switches are an outlier only beside quieter replicates") {
+  std::vector<Json> documents = quiet();  // more threads than processors: all are descheduled all the time
   for (Json& document : documents) document["health"]["involuntary_switches"] = 1000;
   documents[3]["health"]["involuntary_switches"] = 2900;
   for (const auto& flags : outliers_of_documents(documents)) CHECK(flags.empty());
 }
 
-TEST_CASE("what was not measured flags nothing") {
+TEST_CASE("a figure that was not measured flags nothing") {
   CHECK(flags_with("/health", nullptr) == Flagged{});
   CHECK(flags_with("/throughput/seconds", nullptr) == Flagged{});
   for (const auto& flags : outliers_of_documents({Json::object(), Json::object()})) CHECK(flags.empty());

@@ -18,21 +18,21 @@ std::vector<double> ratios(const std::vector<double>& base, const std::vector<do
   return result;
 }
 
-/// As many as there are, with replacement.
+/// Draws as many values as there are, with replacement.
 void draw_again(const std::vector<double>& observed, Rng& rng, std::vector<double>& drawn) {
   drawn.resize(observed.size());
   for (double& value : drawn) value = observed[rng.below(observed.size())];
 }
 
-/// The middle 95 % of what `statistic` makes of `resamples` resamples.
+/// Returns the middle 95 % of `resamples` values of `statistic`, which draws a new resample at each call.
 Interval percentiles(u32 resamples, auto&& statistic) {
   std::vector<double> values(resamples);
   for (double& value : values) value = statistic();
   return {.low = quantile(values, 0.025), .high = quantile(values, 0.975)};
 }
 
-/// Twice the rank of each value, 2 for the smallest; ties share the mean of theirs, so that doubling makes all of them
-/// whole.
+/// Returns twice the rank of each value; the smallest has 2. Ties share the mean of their ranks, and doubling makes
+/// every mean a whole number.
 std::vector<u32> doubled_ranks(const std::vector<double>& values) {
   std::vector<u32> order(values.size());
   std::iota(order.begin(), order.end(), 0);
@@ -47,7 +47,7 @@ std::vector<u32> doubled_ranks(const std::vector<double>& values) {
   return ranks;
 }
 
-/// Both sides of a distribution: probability[s] is that of the sum s.
+/// Returns the two-sided p-value of the observed sum; probability[s] is the probability of the sum s.
 double both_sides(const std::vector<double>& probability, std::size_t observed) {
   const auto at = probability.begin() + static_cast<std::ptrdiff_t>(observed);
   const double below = std::accumulate(probability.begin(), at + 1, 0.0);
@@ -55,16 +55,17 @@ double both_sides(const std::vector<double>& probability, std::size_t observed) 
   return std::min(1.0, 2 * std::min(below, above));
 }
 
-/// Both sides of the normal distribution, `apart` from its mean, of sums of doubled ranks.
+/// Returns the two-sided p-value of a sum of doubled ranks, `apart` from the mean of a normal distribution.
 double beyond(double apart, double deviation) {
-  if (deviation == 0) return 1;                                                  // all are equal
-  return std::erfc(std::max(0.0, apart - 1) / deviation / std::numbers::sqrt2);  // half a rank, doubled, for continuity
+  if (deviation == 0) return 1;  // all are equal
+  return std::erfc(std::max(0.0, apart - 1) / deviation /
+                   std::numbers::sqrt2);  // continuity correction: half a rank, doubled
 }
 
-/// The distribution of the sum of n1 doubled ranks, drawn from all without replacement: entry s is the probability of
-/// sum s.
+/// Returns the distribution of the sum of n1 doubled ranks that are drawn without replacement: entry s is the
+/// probability of the sum s. No sum exceeds `most`.
 std::vector<double> sums_of_drawn(const std::vector<u32>& ranks, std::size_t n1, std::size_t most) {
-  // chosen[k][s]: how many ways there are to choose k of the ranks so far with sum s, over all ways.
+  // chosen[k][s] counts the ways to choose k of the ranks seen so far with the sum s.
   std::vector<std::vector<double>> chosen(n1 + 1, std::vector<double>(most + 1));
   chosen[0][0] = 1;
   for (std::size_t seen = 0; seen < ranks.size(); ++seen) {
@@ -121,7 +122,7 @@ Interval bootstrap_unpaired(const std::vector<double>& base, const std::vector<d
 }
 
 double signed_rank_test(const std::vector<double>& base, const std::vector<double>& variant) {
-  std::vector<double> sizes;  // of the differences of logarithms
+  std::vector<double> sizes;  // absolute logarithms of the ratios
   std::vector<bool> positive;
   for (const double ratio : ratios(base, variant)) {
     if (ratio == 1) continue;
@@ -131,7 +132,7 @@ double signed_rank_test(const std::vector<double>& base, const std::vector<doubl
   const std::vector<u32> ranks = doubled_ranks(sizes);
   std::size_t observed = 0;
   for (std::size_t i = 0; i < ranks.size(); ++i) observed += positive[i] ? ranks[i] : 0;
-  // If both are alike each rank is as likely to be in the sum as not.
+  // If both are equal, each rank is in the sum with probability 1/2.
   constexpr std::size_t kExact = 200;
   if (ranks.size() > kExact) {
     double sum = 0, squares = 0;
@@ -157,7 +158,7 @@ double rank_sum_test(const std::vector<double>& base, const std::vector<double>&
   const std::size_t most = std::accumulate(ranks.begin(), ranks.end(), 0u);
   constexpr std::size_t kExact = 50;
   if (all.size() <= kExact) return both_sides(sums_of_drawn(ranks, n1, most), observed);
-  // The mean and the variance of the sum of n1 numbers drawn from `ranks`, whatever the ties are.
+  // Mean and variance of the sum of n1 numbers drawn from `ranks`. They hold with ties, too.
   const auto n = static_cast<double>(all.size());
   const double mean = static_cast<double>(most) / n;
   double spread = 0;
@@ -173,7 +174,7 @@ std::vector<double> holm(const std::vector<double>& probabilities) {
   std::iota(order.begin(), order.end(), 0);
   std::sort(order.begin(), order.end(), [&](u32 a, u32 b) { return probabilities[a] < probabilities[b]; });
   std::vector<double> corrected(n);
-  double most = 0;  // none is more certain than one before it
+  double most = 0;  // a corrected probability is at least the one before it
   for (std::size_t i = 0; i < n; ++i) {
     most = std::max(most, std::min(1.0, static_cast<double>(n - i) * probabilities[order[i]]));
     corrected[order[i]] = most;
