@@ -17,7 +17,7 @@ bool all_count(const VariantSummary& variant) {
                      [](const Replicate& r) { return r.counts(); });
 }
 
-/// One block: every variant once, in a random order. False if somebody asked for an end.
+/// Runs one block: every variant once, in random order. Returns false after a stop request.
 bool run_block(const AbCommand& command, u32 block, Comparison& comparison, Progress& progress,
                const RunReplicate& run) {
   const auto n = static_cast<u32>(command.variants.size());
@@ -35,7 +35,8 @@ bool run_block(const AbCommand& command, u32 block, Comparison& comparison, Prog
   return true;
 }
 
-/// Whether --replicates=auto goes on after the blocks that were planned so far; else says why not.
+/// Decides whether --replicates=auto goes on after the blocks planned so far. Otherwise it sets `ended_by` to the
+/// reason.
 bool goes_on(std::vector<Comparison>& alone) {
   summarize(alone);
   Comparison& comparison = alone.front();
@@ -51,9 +52,9 @@ bool goes_on(std::vector<Comparison>& alone) {
   switch (look_at(contrasts, *comparison.planned_blocks)) {
     case Look::kGoOn: return true;
     case Look::kTight: comparison.ended_by = "the intervals are within 1 %"; break;
-    case Look::kMost: comparison.ended_by = fmt::format("{} blocks are the most", kLastLook); break;
+    case Look::kMost: comparison.ended_by = fmt::format("{} blocks, the limit, have run", kLastLook); break;
     case Look::kHopeless:
-      comparison.ended_by = fmt::format("{} blocks, the most, would not bring the intervals near 1 %", kLastLook);
+      comparison.ended_by = fmt::format("{} blocks, the limit, would not bring the intervals near 1 %", kLastLook);
   }
   return false;
 }

@@ -1,9 +1,8 @@
 #pragma once
 
-// `harness ab`: an interleaved comparison. A machine drifts (clocks, neighbours, page placement), so variants
-// that are measured one after the other differ even if they are equal. Here a block runs every variant once,
-// in random order, each in a fresh process of this binary, and only ratios within a block are compared
-// (comparison.h).
+// `harness ab` runs an interleaved comparison. A machine drifts (clock, other programs, page placement), so variants
+// that are measured one after the other differ even if they are equal. Here a block runs every variant once, in random
+// order, each in a fresh process of this binary. Only ratios within a block are compared (comparison.h).
 
 #include <functional>
 #include <string>
@@ -15,11 +14,12 @@
 
 namespace latchlab {
 
-/// Runs one replicate in a fresh process; forwards a stop request to it.
+/// Runs one replicate in a fresh process and returns its result. Forwards a stop request to that process.
 [[nodiscard]] Replicate run_replicate(const std::string& binary, const std::vector<std::string>& args);
 
-/// Runs and summarizes the whole comparison. `run` makes a replicate of a run's arguments; mostly this binary does.
+/// A function that makes a replicate from the arguments of a run. Outside tests it is run_replicate() of this binary.
 using RunReplicate = std::function<Replicate(const std::vector<std::string>& args)>;
+/// Runs and summarizes the whole comparison.
 [[nodiscard]] Comparison run_ab(const AbCommand& command, Progress& progress, const RunReplicate& run);
 
 }  // namespace latchlab

@@ -9,7 +9,7 @@
 namespace latchlab {
 namespace {
 
-TEST_CASE("a replicate is what the process printed", "[ab]") {
+TEST_CASE("a replicate is the document that its process printed", "[ab]") {
   const auto shell = [](const std::string& script) { return run_replicate("/bin/sh", {"-c", script}); };
   const Replicate ok = shell(R"(echo '{"status":"ok","interrupted":false,"throughput":{"per_second":5.0}}')");
   CHECK(ok.status == "ok");
@@ -45,7 +45,7 @@ AbCommand two_variants() {
   return command;
 }
 
-/// Replicates that are `rate` for b and 1 for a, each off by up to `scatter`.
+/// Makes replicates with the speed 1 for a and `rate` for b, each off by up to `scatter`.
 RunReplicate made_up(double rate, double scatter) {
   return [=, rng = Rng(1)](const std::vector<std::string>& args) mutable {
     const bool b = std::find(args.begin(), args.end(), "--sync=olc") != args.end();
@@ -58,7 +58,7 @@ Comparison compared(const AbCommand& command, const RunReplicate& run) {
   return run_ab(command, *make_progress(ProgressMode::kNone), run);
 }
 
-TEST_CASE("every block runs every variant once, in its own order, and says so to the run") {
+TEST_CASE("every block runs every variant once, in its own order, and tells each run its block and place") {
   std::vector<std::string> seen;
   AbCommand command = two_variants();
   command.replicates = 20;
@@ -79,7 +79,7 @@ TEST_CASE("every block runs every variant once, in its own order, and says so to
   CHECK(c.ended_by.empty());
 }
 
-TEST_CASE("auto runs as many blocks as the interval takes, and says why it ended") {
+TEST_CASE("auto runs blocks until the interval is narrow, and says why it ended") {
   const Comparison quiet = compared(two_variants(), made_up(1, .001));
   CHECK(quiet.variants[1].replicates.size() == kFirstLook);
   CHECK(quiet.ended_by == "the intervals are within 1 %");
@@ -91,7 +91,7 @@ TEST_CASE("auto runs as many blocks as the interval takes, and says why it ended
   CHECK(scattered.planned_blocks.value == blocks);
   CHECK(scattered.variants[1].verdict == "faster");
   const Comparison wild = compared(two_variants(), made_up(1, .8));
-  CHECK(wild.ended_by == "100 blocks, the most, would not bring the intervals near 1 %");
+  CHECK(wild.ended_by == "100 blocks, the limit, would not bring the intervals near 1 %");
   CHECK(wild.variants[1].verdict == "cannot be decided here");
 }
 
@@ -99,7 +99,7 @@ TEST_CASE("auto ends at the first look after a replicate that does not count") {
   const RunReplicate run = made_up(1, .5);
   int runs = 0;
   const Comparison c = compared(two_variants(), [&](const auto& args) {
-    return ++runs == 3 ? replicate_of(nullptr, "it fell over") : run(args);
+    return ++runs == 3 ? replicate_of(nullptr, "the process crashed") : run(args);
   });
   CHECK(c.variants[0].replicates.size() == kFirstLook);
   CHECK(c.ended_by == "a replicate does not count");
