@@ -99,9 +99,9 @@ std::string head(const Result& r) {
   return fmt::format("{} under {}, {} thread{}, {}{}{}{}.\n", r.option("index"), r.option("sync"), r.option("threads"),
                      r.option("threads") == "1" ? "" : "s", r.option("workload"),
                      r.open() && r.trial().offer->per_second > 0
-                         ? fmt::format(", offered at {} a second", short_number(r.trial().offer->per_second))
+                         ? fmt::format(", at an offered load of {} a second", short_number(r.trial().offer->per_second))
                          : "",
-                     takes ? fmt::format(": {:.4g} ns of a processor an operation", *takes) : "",
+                     takes ? fmt::format(": {:.4g} ns of processor time each", *takes) : "",
                      limits.chase_ratio ? fmt::format(", as long as {:.2g} dependent cache lines of {:.3g} ns",
                                                       *limits.chase_ratio, or_zero(limits.chase_ns))
                                         : std::string());
@@ -130,7 +130,8 @@ std::string advice(const Result& r, std::string_view cause) {
     return text;
   }
   if (cause == "conflict") {
-    return "threads change lines that others read: --sync=hybrid changes them in transactions of a few lines, olc "
+    return "threads change lines that other threads read: --sync=hybrid changes them in transactions of a few lines, "
+           "olc "
            "without transactions";
   }
   if (cause == "capacity") {
@@ -140,7 +141,8 @@ std::string advice(const Result& r, std::string_view cause) {
                  "sooner, olc has no such limit";
   }
   if (cause == "lock_busy") {
-    return "another thread held the lock: each fallback aborts the transactions of all others. More restarts make it "
+    return "another thread held the lock: each fallback aborts the transactions of all other threads. More restarts "
+           "make it "
            "rarer (rtm:20), and respec=1 keeps it from spreading";
   }
   if (cause == "arena") return "the thread's pool ran empty inside; it was refilled outside before the next try";
@@ -333,8 +335,9 @@ void find_rest(const Result& r, std::vector<Observation>& out) {
   }
   const u32 processors = r.machine().processors;
   if (const double load = or_zero(health.load_before); load > processors / 2.0) {
-    out.push_back({.1, fmt::format("The load average was {:.1f} on {} processors before the run: others were running.",
-                                   load, processors)});
+    out.push_back(
+        {.1, fmt::format("The load average was {:.1f} on {} processors before the run: other programs were running.",
+                         load, processors)});
   }
 }
 

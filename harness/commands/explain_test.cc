@@ -45,7 +45,7 @@ std::string said(const Json& result) { return explained(result, Json()); }
 
 TEST_CASE("explain begins with the cost of an operation, and leaves out everything that does not stand out") {
   CHECK(said(plain()) ==
-        "art under rtm:20, 2 threads, lookup: 100 ns of a processor an operation, as long as 10 dependent cache "
+        "art under rtm:20, 2 threads, lookup: 100 ns of processor time each, as long as 10 dependent cache "
         "lines of 10 ns.\nNothing stands out.\n");
 }
 
@@ -221,7 +221,7 @@ TEST_CASE("for an open loop explain reports the cost of a call, and how long ope
   r["offer"] = {{"per_second", 1e6}};
   r["latency"] = {{"all", {{"mean_ns", 50.0}, {"percentiles", {{{"percent", 99.0}, {"ns", 400}}}}}},
                   {"response", {{"percentiles", {{{"percent", 99.0}, {"ns", 700}}}}}}};
-  CHECK_THAT(said(r), Contains("lookup, offered at 1.00 M a second: 50 ns of a processor an operation"));
+  CHECK_THAT(said(r), Contains("lookup, at an offered load of 1.00 M a second: 50 ns of processor time each"));
   CHECK_THAT(said(r), !Contains("waited"));
   // Threads spin while they wait: neither the time nor the counters are the index's alone.
   r["pmu"] = {{"events", Json::array()}, {"derived", {{"instructions_per_cycle", .5}}}};
@@ -239,7 +239,8 @@ TEST_CASE("for an open loop without latencies the cost of an operation is unknow
   r["latency"] = nullptr;
   r["throughput"]["seconds"] = 1.0;
   r["limits"]["chase_ratio"] = nullptr;
-  CHECK_THAT(said(r), Catch::StartsWith("art under rtm:20, 2 threads, lookup, offered at 1.00 M a second.\n"));
+  CHECK_THAT(said(r),
+             Catch::StartsWith("art under rtm:20, 2 threads, lookup, at an offered load of 1.00 M a second.\n"));
   r["sync"]["counters"]["hold_ns"] = 200'000'000;  // of two seconds: two processors for one second
   CHECK_THAT(said(r), Contains("10.0 % of the threads' time followed a first abort"));
   Json base = r;

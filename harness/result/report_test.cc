@@ -238,16 +238,16 @@ TEST_CASE("a document and a block show the offered load of an open loop", "[repo
   CHECK_THAT(block, !Catch::Contains("of processor time each"));
   CHECK_THAT(RunTable({}).row(result), Catch::Contains("ok, p99:3ms up to 5.20 M/s, response p50 400 ns"));
   result.trial.slo.value->tries[0].response_ns = OrReason<u64>::missing("no call was timed");
-  result.trial.slo.value->tries[0].offered = OrReason<double>::missing("they were too many");
+  result.trial.slo.value->tries[0].offered = OrReason<double>::missing("there were too many to count");
   const Json untimed = document_of(result);
   CHECK(untimed["slo"]["tries"][0]["response_ns_reason"] == "no call was timed");
-  CHECK(untimed["slo"]["tries"][0]["offered_reason"] == "they were too many");
+  CHECK(untimed["slo"]["tries"][0]["offered_reason"] == "there were too many to count");
   CHECK(testing::schema_violations("harness/result/result.schema.json", untimed.dump()) == std::vector<std::string>{});
   CHECK_THAT(block, Catch::Contains("   including waits for arrivals\n"));
-  result.trial.offer.value->arrivals = OrReason<u64>::missing("they were too many");
+  result.trial.offer.value->arrivals = OrReason<u64>::missing("there were too many to count");
   result.trial.latency = OrReason<Latency>::missing(kUntimed);
   const Json uncounted = document_of(result);
-  CHECK(uncounted["offer"]["arrivals_reason"] == "they were too many");
+  CHECK(uncounted["offer"]["arrivals_reason"] == "there were too many to count");
   CHECK(testing::schema_violations("harness/result/result.schema.json", uncounted.dump()) ==
         std::vector<std::string>{});
   CHECK_THAT(block_of(result),

@@ -200,8 +200,8 @@ Remarks early_end(const Plan& plan, const Measurement& m, const Throughput& t) {
   return out;
 }
 
-/// Returns the offered load. A run whose threads could not bear the rate is degraded: its response times depend on its
-/// length.
+/// Returns the offered load. A run whose threads could not keep up with the rate is degraded: its response times depend
+/// on its length.
 Account<OrReason<OfferedLoad>> offer_account(const Config& config, const MeasuredPhase& phase,
                                              const OrReason<Throughput>& throughput) {
   if (!phase.offer) return {OrReason<OfferedLoad>::missing(kClosedLoop), {}};

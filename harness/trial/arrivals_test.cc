@@ -130,13 +130,13 @@ struct Slow : Toy<u64> {
   }
 };
 
-TEST_CASE("a rate that threads cannot bear degrades the run, with the rates that came and that were done") {
+TEST_CASE("a rate that threads cannot keep up with degrades the run, with the rates that came and that were done") {
   Config config = open("lookup", "100k");
   config.records = 10;  // which are verified one by one
   config.time_ns = 60'000'000;
   const TrialResult result = run_of<Slow>(config);
   CHECK(result.status == Status::kDegraded);
-  CHECK_THAT(result.reason, Catch::StartsWith("the rate was more than the threads could bear: "));
+  CHECK_THAT(result.reason, Catch::StartsWith("the threads could not keep up with the rate: "));
   CHECK_THAT(result.reason, Catch::Contains(" were done, and at the end one was "));
   REQUIRE(result.offer);
   CHECK(result.offer->late);

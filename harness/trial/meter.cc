@@ -68,7 +68,7 @@ Throughput Meter::throughput(double seconds) const {
   out.per_second = sum;
   out.series = series_;
   out.jain = squares > 0 ? OrReason<double>(std::min(1.0, sum * sum / (static_cast<double>(threads_.size()) * squares)))
-                         : OrReason<double>::missing("no thread did anything");
+                         : OrReason<double>::missing("no thread did an operation");
   return out;
 }
 

@@ -72,7 +72,7 @@ OfferedLoad offer_of(std::vector<Worker>& workers, const Rate& rate, double seco
 
 std::string too_much(const OfferedLoad& offer, double done_per_second) {
   return fmt::format(
-      "the rate was more than the threads could bear: {} operations a second came and {} were done, and at the end one "
+      "the threads could not keep up with the rate: {} operations a second came and {} were done, and at the end one "
       "was {} late; lower --rate",
       short_number(offer.per_second), short_number(done_per_second),
       short_duration(static_cast<double>(offer.lag.at_end) / 1e9));

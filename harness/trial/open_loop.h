@@ -8,13 +8,13 @@
 // Every thread serves arrivals of its own, as partitions do: a thread that stalls delays only those, and no other
 // thread takes them over. A waiting thread makes its next requests if the time suffices. A thread that has none left
 // must make some although that delays operations that are due. So the cost of making a request (generator_ns of the
-// result) lowers the rate that the loop can bear.
+// result) lowers the highest rate that the loop can keep up with.
 //
 // The warm-up before is a closed loop, and nothing of it is reported.
 //
-// The operations that came by the end of the phase and have not begun tell whether the loop could bear its rate. If the
-// queue grows, response times mean nothing: they depend on how long the phase was. The queue is examined when the phase
-// is over, since a descheduled thread may leave with an old reading of the clock.
+// The operations that came by the end of the phase and have not begun tell whether the loop could keep up with its
+// rate. If the queue grows, response times mean nothing: they depend on how long the phase was. The queue is examined
+// when the phase is over, since a descheduled thread may leave with an old reading of the clock.
 #pragma once
 
 #include <algorithm>

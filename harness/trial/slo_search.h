@@ -23,8 +23,8 @@ struct Tried {
   OrReason<u64> offered;  ///< operations that came
   u64 served = 0;         ///< operations that had begun by the end, and were done
   Histogram responses;    ///< response times of the timed calls, ns
-  bool late = false;      ///< the threads could not bear the rate
-  bool whole = true;      ///< it was not cut short
+  bool late = false;      ///< the threads could not keep up with the rate
+  bool whole = true;      ///< it came to its end
 };
 
 /// Tries rates with `try_at`, which returns nothing if no rate can be tried any more. `closed_per_second` is the
