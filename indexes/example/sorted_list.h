@@ -33,7 +33,7 @@ class SortedList {
     const bool found = at.node() != &head_ && at->key == key.raw();
     if (found ? how == latchlab::Put::kInsert : how == latchlab::Put::kUpdate) return tx.confirm(false, before, at);
     if (found) {
-      if (!tx.upgrade(before, at)) return latchlab::kRestart;  // must come before the first store
+      if (!tx.upgrade(at)) return latchlab::kRestart;  // must come before the first store
       at->value.store(value);
       return how == latchlab::Put::kUpdate;
     }
