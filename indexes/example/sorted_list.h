@@ -23,6 +23,7 @@ class SortedList {
     auto before = tx.enter(&head_), at = before;
     if (!seek(before, at, key)) return latchlab::kRestart;
     const bool found = at.node() != &head_ && at->key == key.raw();
+    // Both: a hit is a value of `at`, and a miss is that nothing lies between the two.
     return tx.confirm(found ? latchlab::Found(at->value.load()) : latchlab::Found(), before, at);
   }
 
@@ -33,12 +34,14 @@ class SortedList {
     const bool found = at.node() != &head_ && at->key == key.raw();
     if (found ? how == latchlab::Put::kInsert : how == latchlab::Put::kUpdate) return tx.confirm(false, before, at);
     if (found) {
+      // Only `at` is stored to. An erase of it would have changed its version.
       if (!tx.upgrade(at)) return latchlab::kRestart;  // must come before the first store
       at->value.store(value);
       return how == latchlab::Put::kUpdate;
     }
     Node* const node = tx.template make<Node>(key.raw(), value, before->next.load());
     if (node == nullptr) return latchlab::kNoMemory;
+    // `before` is stored to, and its link determines the new node's. No field of `at` does.
     if (!tx.upgrade(before)) return latchlab::kRestart;
     before->next.store(node);
     return true;
@@ -49,6 +52,7 @@ class SortedList {
     auto before = tx.enter(&head_), at = before;
     if (!seek(before, at, key)) return latchlab::kRestart;
     if (at.node() == &head_ || at->key != key.raw()) return tx.confirm(false, before, at);
+    // `before` is stored to. The link of `at` determines the store, and its new version turns away its readers.
     if (!tx.upgrade(before, at)) return latchlab::kRestart;
     before->next.store(at->next.load());
     tx.retire(at.node(), sizeof(Node));
@@ -84,6 +88,8 @@ class SortedList {
 
   /// Sets `at` to the first node with a key that is not smaller, and `before` to the node in front of it. Sets both to
   /// the last node if there is none. Returns false to restart.
+  ///
+  /// The loop is bounded, since keys rise from step to step: each step proves the link that it took.
   template <class Reader>
   static bool seek(Reader& before, Reader& at, Key key) {
     while (Node* const next = at->next.load()) {
@@ -95,5 +101,6 @@ class SortedList {
     return true;
   }
 
+  // Mutable, since even a const find_in enters it: a reader may lock its node later.
   mutable Node head_;
 };
