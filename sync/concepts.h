@@ -18,19 +18,31 @@
 //   tx.retire(p, bytes)        give up a block that was unlinked            free it after  free it after a grace period
 //                                                                           the commit
 //
+// Roots and siblings: `enter` takes any node that needs no link to be found. That is a member of the index, or an
+// element of an array that is never freed. A body may enter several of them, such as both buckets of a key, and goes
+// from one bucket to the next by `enter`. A node that some link leads to is reached by step_to or enter_by.
+//
+// The readers of confirm are arguments. If only the run knows how many there are, call follow on each after the last
+// read, and confirm with one of them. Whatever `p` is, follow validates the reader's node.
+//
+// A tag is a byte that is fixed when a node's latch is made, such as the kind of the node; its bit 0 is 0. A step with
+// the right guess of the tag needs one branch less.
+//
 // The `link` of enter_by is a cell of a node that is never unlinked, or of `node` itself. A node that was unlinked must
 // not come back to it.
 //
 // Every body obeys these rules:
-//   1. Validate before you trust. Go on only with step_to or follow; finish only with confirm() or upgrade(). If a step
-//      or an upgrade is false, return kRestart.
-//   2. Upgrade once, before the first store. Name every reader whose node is stored to, or whose content determines the
-//      stores. After the upgrade nothing may fail: no restart, no make.
+//   1. Validate before you trust. Follow a link only with step_to, enter_by or follow; finish only with confirm() or
+//      upgrade(). Every answer without a store is confirmed: a miss, false, kNoRoom. If a step or an upgrade is false,
+//      return kRestart.
+//   2. Upgrade once, before the first store. Name every reader whose node is stored to or unlinked, or whose content
+//      determines the stores. After the upgrade nothing may fail: no restart, no make.
 //   3. A body may run many times, and may be cut off anywhere (a hardware abort). So it has no input or output, no
 //      exceptions, and no allocation but make. Its only effect is its result, or a place for the result that the caller
 //      gave it; an attempt that does not count may have written there too.
 //   4. Every loop over data that was read is bounded, even if the data makes no sense: its parts may be from different
-//      moments.
+//      moments. A size or a count that is fixed bounds a loop. So does a step in each turn, because it proves the link:
+//      a walk along rising keys or down a tree ends.
 //   5. Retire a block after the upgrade that protects the unlinking, with the number of bytes that were made.
 //   6. A node's size, kind and address are fixed while it is linked; to change them, make a new node.
 //   7. Use no reading verb after an upgrade: it would wait for a latch that the transaction itself may hold.
@@ -164,7 +176,8 @@ template <class A>
 concept SaysWhetherPut = std::same_as<A, Attempt<bool>> || std::same_as<A, Attempt<PutResult>>;
 
 /// An index as its author writes it: bodies for any transaction, once, for every policy. Synchronized documents their
-/// results, where callers see them. An index may have two tasks (Maintains):
+/// results, where callers see them (sync/synchronized.h). The harness's check of a run also calls `for_each` of an
+/// index without kOrdered. An index may have two tasks (Maintains):
 ///   Growth   follows the insert of a key for which asks_to_grow is true. If put_in returns kNoRoom, Growth::for_room()
 ///            runs before the next try, until there is room or a step returns kFull.
 ///            An index without Growth whose put_in returns kNoRoom is full: the put throws IndexFull.
