@@ -51,6 +51,9 @@ class Tree(unittest.TestCase):
         for name in ("bench", "cmake/setup.sh", "CMakeLists.txt"):
             shutil.copy(TREE / name, self.tree / name)
         shutil.copytree(TREE / "docs/help", self.tree / "docs/help")
+        (self.tree / "experiments").mkdir()
+        for name in ("ci.py", "export.py"):
+            shutil.copy(TREE / "experiments" / name, self.tree / "experiments" / name)
         (self.folder / "own_harness").write_text(HARNESS)
         (self.folder / "bin").mkdir()
         (self.folder / "calls").touch()
@@ -100,6 +103,13 @@ class Answers(Tree):
             with self.subTest(arguments=arguments):
                 done = self.bench(*arguments)
                 self.assertEqual((done.stdout, done.returncode), (self.text(topic), 0), done.stderr)
+        for script in ("ci", "export"):
+            for arguments in ([script, "--help"], ["help", script]):
+                with self.subTest(arguments=arguments):
+                    done = self.bench(*arguments)
+                    self.assertEqual(done.returncode, 0)
+                    self.assertIn(f"\n    ./bench {script} ", done.stdout)
+                    self.assertNotIn('"""', done.stdout)
         everything = self.bench("list").stdout
         for topic in ("indexes", "policies", "keys", "pmu"):
             self.assertIn(self.text(topic), everything)
