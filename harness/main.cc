@@ -110,6 +110,8 @@ int run_harness(const std::vector<std::string>& command_line) {
           print(run_trace_command(c));
         } else if constexpr (std::is_same_v<C, ExperimentCommand>) {
           run_experiment(c.args);
+        } else if constexpr (std::is_same_v<C, ExportCommand>) {
+          run_export(c.args);
         } else if constexpr (std::is_same_v<C, HelpCommand>) {
           print(help_text(registry, c.topic));
         } else if constexpr (std::is_same_v<C, VersionCommand>) {

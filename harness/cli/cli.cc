@@ -299,6 +299,7 @@ Command parse_command_line(const std::vector<std::string>& args, const Surroundi
   }
   if (args[0] == "trace") return parse_trace(rest);
   if (args[0] == "experiment") return ExperimentCommand{rest};
+  if (args[0] == "export") return ExportCommand{rest};
   if (args[0] == "list") {
     no_more(1, "list [TOPIC]");
     if (!rest.empty() && rest[0].empty()) throw InputError("list: the topic is empty; leave it out for all");

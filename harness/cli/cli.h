@@ -15,6 +15,7 @@
 //   harness trace convert|info         converts or describes a trace: see trace_command.h
 //   harness missing-pairs ARGS         lists pairs to build, for ./bench: see missing_pairs.h
 //   harness experiment NAME            redraws a figure: see experiment.h
+//   harness export RESULTS...          results as a table: see experiment.h
 //
 // Every option that describes a run is an axis:
 //   1. it takes lists and ranges (values.h);

@@ -186,7 +186,12 @@ const std::vector<CommandEntry>& command_rows() {
       {"rows", "RESULT", "prints the rows of --rows in Wiscer's columns", ""},
       {"trace", "convert FORMAT FROM TO", "makes a trace that can be replayed; trace info FILE describes one",
        "FROM is plain, gzip or zstd, or - for standard input. harness help traces lists the FORMATs.\n"},
-      {"experiment", "[NAME] [--quick|--full]", "redraws a figure; without a name it lists the figures", ""},
+      {"experiment", "[NAME] [--quick|--full]", "redraws a figure; without a name it lists the figures",
+       "[--dry-run] [--redraw] [--paper [--width=POINTS] [--height=POINTS] [--font-size=POINTS]] [--out=FOLDER]\n"
+       "[-- OPTIONS of every run]. --redraw measures nothing; --paper draws each panel without a title.\n"},
+      {"export", "RESULTS... [--format=csv]", "writes results as a table: csv, jsonl or parquet",
+       "[--format=csv|jsonl|parquet] [--series[=throughput|rows]] [--out=FILE]. A row is a run, or with --series an\n"
+       "interval of its throughput, or one of its rows. docs/columns.md describes the columns.\n"},
       {"list", "[TOPIC]", "lists indexes, policies, workloads, ..., as they are here", ""},
       {"doctor", "", "says what this machine can measure", ""},
       {"help", "[TOPIC]", "explains a command, or a topic of `harness list`", ""},

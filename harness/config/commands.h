@@ -56,6 +56,11 @@ struct ExperimentCommand {
   std::vector<std::string> args;
 };
 
+/// The arguments of `export`, which experiments/export.py parses.
+struct ExportCommand {
+  std::vector<std::string> args;
+};
+
 struct TraceCommand {
   std::string format;  ///< format to convert from; empty for `trace info`
   std::string from;    ///< the trace to read
@@ -92,6 +97,6 @@ struct LimitsCommand {
 
 using Command =
     std::variant<RunCommand, ListCommand, DoctorCommand, HelpCommand, VersionCommand, ExplainCommand, HdrCommand,
-                 RowsCommand, ExperimentCommand, AbCommand, CompareCommand, LimitsCommand, TraceCommand>;
+                 RowsCommand, ExperimentCommand, ExportCommand, AbCommand, CompareCommand, LimitsCommand, TraceCommand>;
 
 }  // namespace latchlab

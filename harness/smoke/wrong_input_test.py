@@ -180,6 +180,10 @@ COMBINATIONS = [
     ["limits", "--footprint=x"],
     ["experiment", "nosuch"],
     ["experiment", "policies", "--fast"],
+    ["export"],
+    ["export", "/no/such"],
+    ["export", "/no/such\n", "--series"],
+    ["export", "/", "--format=xlsx"],
 ]
 
 # The size of a sparse file: a reader that goes on through this terabyte of nothing runs out of memory.
