@@ -347,6 +347,7 @@ class Runs(unittest.TestCase):
         self.experiment()
         lines = (self.out / "results.jsonl").read_text().splitlines()
         (self.out / "results.jsonl").write_text("\n".join(lines[:-2]) + "\n")
+        self.assertEqual(self.experiment("--redraw", "--dry-run").stdout, "")
         self.assertRegex(self.experiment("--redraw").stderr, r"experiment: [12] of \d+ runs are not in ")
         done = self.experiment("--redraw", "--", "--records=9")
         self.assertEqual(done.returncode, 2)

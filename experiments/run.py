@@ -336,7 +336,7 @@ def experiment_main(harness, arguments):
         binary, processors, ran = last_run(folder)
     experiment = definition.load(request.name, request.mode, request.own, processors)
     if request.dry:
-        for point in experiment.points:
+        for point in () if request.redraw else experiment.points:
             print(" ".join([str(harness), *point.arguments]))
         blocks = f"{experiment.replicates} replicates, of a seed each"
         print(f"{len(experiment.points)} points, {blocks}", file=sys.stderr)
