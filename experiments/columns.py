@@ -39,7 +39,7 @@ class Column:
 
 
 def not_null(schema):
-    """What a property is where it is not null, with the description of the property."""
+    """The schema of a property without the choice of null, with the description of the property."""
     if "anyOf" not in schema:
         return schema
     (kind,) = (option for option in schema["anyOf"] if option != {"type": "null"})
@@ -57,7 +57,7 @@ def joined(*words):
 
 
 def patterns(schema, place=""):
-    """The columns of what stands at a place, in the order of the schema."""
+    """The columns of a place, in the order of the schema."""
     schema = not_null(schema)
     if isinstance(schema.get("additionalProperties"), dict):
         return patterns({"description": schema.get("description", ""), **schema["additionalProperties"]}, joined(place, "<name>"))
@@ -80,7 +80,7 @@ def patterns(schema, place=""):
 
 
 def flat(schema, value, place="", pattern=""):
-    """What stands at a place of a document: name of the column -> (its pattern, value). Nothing where it is null."""
+    """The values at a place of a document: name of the column -> (its pattern, value). A null gives nothing."""
     schema = not_null(schema)
     if value is None:
         return {}

@@ -1,4 +1,4 @@
-"""What an experiment is: a TOML file beside this one, checked before anything runs.
+"""An experiment is a TOML file beside this one, checked before anything runs.
 
     title, source        what is drawn, and whose figure it redraws
     run                  options of every run
@@ -35,7 +35,7 @@ class InputError(Exception):
 
 
 def at(*keys):
-    """What stands there in a document; NoNumber with the document's own reason where that is null."""
+    """A function that looks up the place in a document. It raises NoNumber with the document's own reason where that is null."""
 
     def look(document):
         for key in keys:
@@ -114,7 +114,7 @@ class Panel:
 
     @property
     def joined(self):
-        """Whether the next x is more of the same, and not something else."""
+        """True if x is a quantity, so that its points are joined; false if its values are things."""
         return self.numeric or self.scale == "steps"
 
 
@@ -153,7 +153,7 @@ def names():
 
 
 def name_of(argument):
-    """What it replaces: `--time` and `--ops` both end a run."""
+    """The name under which an option replaces another: `--time` and `--ops` both end a run."""
     name = argument.split("=")[0]
     return "--time" if name == "--ops" else name
 
@@ -183,13 +183,13 @@ def up_to(processors):
 
 
 def shared_words(values):
-    """How many characters from the first on all values share, in whole words of a spec."""
+    """The number of characters that all values share at their beginning, in whole words of a spec."""
     prefix = os.path.commonprefix(values)
     return max(prefix.rfind(end) for end in ":,=") + 1 if len(values) > 1 else 0
 
 
 def number_format(values):
-    """Of an axis with these numbers on it, as Vega has it."""
+    """Vega's format for an axis with these numbers."""
     return "d" if all(isinstance(value, int) for value in values) else "~g"
 
 

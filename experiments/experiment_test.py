@@ -179,7 +179,7 @@ class Definitions(unittest.TestCase):
 
 
 class Runs(unittest.TestCase):
-    """Of policies.toml: four curves, of which one is degraded here at every x."""
+    """Runs of policies.toml: four curves, one of which is degraded here at every x."""
 
     def setUp(self):
         scratch = tempfile.TemporaryDirectory()
@@ -377,7 +377,7 @@ class Runs(unittest.TestCase):
 
 @unittest.skipUnless(DRAWS.exists(), "build/python is not there: figures are drawn where PyPI can be reached")
 class Figures(unittest.TestCase):
-    """Of policies.toml: three curves, and one that is left out."""
+    """Figures of policies.toml: three curves, and one that is left out."""
 
     @classmethod
     def setUpClass(cls):
@@ -512,7 +512,7 @@ class Figures(unittest.TestCase):
 
 
 class Gaps(unittest.TestCase):
-    """Of latency-vs-load.toml: at some bounds there is no number."""
+    """Gaps of latency-vs-load.toml: at some bounds there is no number."""
 
     def setUp(self):
         scratch = tempfile.TemporaryDirectory()
@@ -632,7 +632,7 @@ class Wiscer(unittest.TestCase):
             self.assertAlmostEqual((rates[1][workload] / rates[0][workload] - 1) * 100, gain, delta=.6)
 
     def test_what_is_said_of_shifts_is_so(self):
-        """Whether popularity shifts follows from how many requests there are, and from Wiscer's files."""
+        """The number of requests, and Wiscer's files, decide whether popularity shifts."""
         for mode, shifts in (("quick", {"high": 1, "medium": 0}), ("full", {"high": 10, "medium": 1})):
             experiment = definition.load("wiscer-seven", mode)
             (ops,) = {a for point in experiment.points for a in point.arguments if a.startswith("--ops=")}

@@ -70,8 +70,8 @@ def names_of(points, known):
 
 
 def dressed(rows, names, ours, panel):
-    """The rows with two fields more: how far a curve is moved sideways, so that no whisker hides another, and whether its marker is
-    hollow, as those of numbers beside ours are, and of curves for which there is no shape left. `ours`: names of curves."""
+    """The rows with two more fields. `dodge` moves a curve sideways, so that no whisker hides another. `hollow` empties the markers of
+    numbers beside ours, and of curves for which no shape is left. `ours`: the names of our curves."""
     step = min(4, 16 / max(1, len(names))) if panel.joined else 0
     out = []
     for row in rows:
@@ -101,7 +101,7 @@ def hues(names, ours, look, joined):
 
 
 def channels(names, ours, look, joined):
-    """How curves are told apart, as channels of an encoding. `ours`: those names that are not of numbers beside ours."""
+    """Channels of an encoding that tell curves apart. `ours`: the names that are not those of numbers beside ours."""
     scale = altair.Scale(domain=names, range=hues(names, ours, look, joined))
     return {
         "color": altair.Color("curve:N", scale=scale, legend=None),
@@ -122,7 +122,7 @@ def markers(rows, look, tells, **mark):
 
 
 def x_axis(panel, at):
-    """The axis of numbers, of steps, or of things; `at`: the numbers that have something."""
+    """The axis of a panel. `at`: the values that have a point."""
     if panel.numeric:
         scale = altair.Scale(type="log", base=2, padding=14) if panel.log else altair.Scale(zero=False, padding=14)
         return altair.X("x:Q", title=panel.x_title, scale=scale, axis=altair.Axis(values=at, format=number_format(at)))
@@ -136,7 +136,7 @@ def x_axis(panel, at):
 
 
 def plot(panel, points, known, look):
-    """Lines where the next x is more of the same, and bars side by side where it is something else. The caller sets the size."""
+    """The plot of a panel, without its size: lines if x is a quantity, bars side by side if its values are things."""
     if not points and not known:
         text = {"text": "There is no number to draw.", "fontSize": look.font, "color": look.ink}
         return altair.Chart(altair.Data(values=[{}])).mark_text(**text)
@@ -231,7 +231,7 @@ def with_legend(panel, points, known, look):
 
 
 def said_of(experiment, number, measured, gaps):
-    """Lines beside the title of a panel: what it must say, and what is missing from it."""
+    """Lines beside the title of a panel: its note, and the runs that are missing from it."""
     panel = experiment.panels[number]
     lines = [panel.note] if panel.note else []
     if panel.order:

@@ -1,4 +1,4 @@
-"""What a figure has no number of, and why: it says so itself, below the title of the panel.
+"""Gaps of a figure: the points that have no number, and why. The figure says so itself, below the title of the panel.
 
 A run may have none because this machine cannot really do it (`degraded`), because it does not fit (`skipped`), because it failed,
 or because there was nothing to find, such as a rate that keeps a bound.
@@ -24,14 +24,14 @@ class Gap:
 
 
 def of_all(document):
-    """Whether every other run of the same point would come to nothing, too. In an open loop that may be chance."""
+    """True if no other run of the same point would give a number either. In an open loop a failure may be chance."""
     if document["status"] == "skipped":
         return True
     return document["status"] == "degraded" and not document.get("slo") and not document.get("offer")
 
 
 def why_none(document):
-    """Why the run has no number, whatever is drawn, in words that are alike for all such runs; None where it may have one."""
+    """The reason why the run has no number, whatever is drawn, in the same words for all such runs; None where it may have one."""
     if (document.get("slo") or {}).get("answer") == "none-keeps":
         return "not even the lowest rate that was tried keeps the bound"
     return None if document["status"] in ("ok", "noisy") else document["reason"]

@@ -14,7 +14,7 @@ import figure
 TEMPLATE = pathlib.Path(__file__).with_name("page.html")
 PARTS = ("throughput", "latency", "nodes_per_fetch", "sync", "pmu", "memory", "limits", "health")   # of a document, whose numbers are shown
 LEFT_OUT = ("enabled_ns", "running_ns", "running_share", "raw", "scaled")   # of an event; per_operation is shown
-# Of a marker of about six pixels, beside the name of its curve.
+# Paths of the markers that stand beside the names of curves, about eight pixels wide.
 MARKERS = {
     "circle": "M4,0A4,4,0,1,1,-4,0A4,4,0,1,1,4,0",
     "square": "M-3.5,-3.5h7v7h-7Z",
@@ -28,7 +28,7 @@ MARKERS = {
 
 
 def medians(documents):
-    """The numbers of a point, and why it has no others: name -> median, and name -> reason."""
+    """The numbers of a point, name -> median, and the reasons why others are missing, name -> reason."""
     rows = [{name: value for name, (_, value) in columns.flat(columns.SCHEMA, document).items()} for document in documents]
     values, reasons = {}, {}
     for name in dict.fromkeys(name for row in rows for name in row):
@@ -43,7 +43,7 @@ def medians(documents):
 
 
 def reason_of(name, reasons):
-    """Why a point has no such number: the reason of the number itself, or of a part of the document around it."""
+    """The reason why a point has no such number: that of the number, or of a part of the document around it."""
     while name:
         if name in reasons:
             return reasons[name]
@@ -52,7 +52,7 @@ def reason_of(name, reasons):
 
 
 def compared(experiment, results):
-    """What stands side by side: points with their numbers, places of the figure with the number of their point, and names of numbers."""
+    """The data of the comparison: points with their numbers, places of the figure with the index of their point, names of numbers."""
     points, places, number_of = [], [], {}
     for point in experiment.points:
         runs = [(point.arguments, replicate) for replicate in range(experiment.replicates)]

@@ -121,7 +121,7 @@ def last_run(folder):
 
 
 class Results:
-    """What is known, and the file that remembers it."""
+    """The results that are known, and the file that keeps them."""
 
     def __init__(self, folder, binary):
         self.binary = binary
@@ -164,7 +164,7 @@ class Results:
             os.fsync(file.fileno())
 
     def why_left_out(self, point):
-        """Why this machine does not really run it, if so."""
+        """The reason why this machine cannot really run the point; None if it can."""
         for (arguments, _), document in self.known.items():
             if arguments == point.arguments and missing.of_all(document):
                 return document["reason"]
@@ -217,7 +217,7 @@ def run(experiment, harness, results):
 
 
 def rows(experiment, results, failures=()):
-    """What is drawn, one for each run: panel, curve, x, replicate, y, noisy; and the gaps."""
+    """The rows to draw, one for each run: panel, curve, x, replicate, y, noisy; and the gaps."""
     out = []
     gaps = [Gap(p.panel, p.curve, p.x, replicate, f"failed: {why}") for p, replicate, why in failures]
     for point in experiment.points:
@@ -306,7 +306,7 @@ def check_known(experiment, results, ran):
 
 
 def draw(request, experiment, drawn, gaps, results, folder):
-    """Draws what was asked for. Whether that can be done here; a figure that nobody asked for may be missing."""
+    """Draws the figure. Returns false if a figure that was asked for by --paper or --redraw cannot be drawn here."""
     try:
         import figure
         import page
