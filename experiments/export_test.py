@@ -194,6 +194,7 @@ class Export(unittest.TestCase):
         for name in ("bench", "cmake/setup.sh", "harness/result/result.schema.json", *scripts):
             (tree / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(TREE / name, tree / name)
+        shutil.copytree(TREE / "docs/help", tree / "docs/help")   # names the commands
         done = subprocess.run([tree / "bench", "--no-install", "export", "results"], cwd=self.folder, capture_output=True, text=True,
                               check=False, timeout=60)
         self.assertEqual(done.returncode, 0, done.stderr)
