@@ -86,9 +86,7 @@ int run_harness(const std::vector<std::string>& command_line) {
             return 0;
           }
           if (c.dry_run) {
-            const DryRun dry = dry_run(c, command_line[0]);
-            print(dry.lines);
-            say(dry.remarks);
+            list_runs(c, command_line, topology);
             return 0;
           }
           stop_on_interrupt();  // only commands that look at the stop flag: elsewhere a signal ends the process

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "harness/commands/child_process.h"
+#include "harness/commands/plan.h"
 #include "harness/config/expected_time.h"
 #include "harness/config/numbers.h"
 #include "harness/host/clock.h"
@@ -19,6 +20,7 @@
 #include "harness/loop/trial.h"
 #include "harness/result/build_info.h"
 #include "harness/result/report.h"
+#include "harness/result/unfinished.h"
 #include "harness/text/progress_lines.h"
 #include "harness/text/table.h"
 #include "harness/trial/account.h"
@@ -103,6 +105,28 @@ Outcome run_apart(const Plan& planned, RunResult result) {
   return {.document = std::move(document), .good = output.wait_status == 0, .result = std::move(result)};
 }
 
+/// Returns what is known of each result before anything runs.
+RunResult known_before(const std::vector<std::string>& command_line, const Topology& topology) {
+  RunResult facts;
+  facts.command = command_line;
+  facts.build = build_info();
+  facts.machine = read_machine(topology);
+  return facts;
+}
+
+/// Returns a document for each run that this command need not measure, and null for the others.
+std::vector<Json> taken_runs(const RunCommand& command, const RunResult& facts) {
+  if (command.out.empty()) return std::vector<Json>(command.runs.size());
+  return left_by_unfinished(command.out, command.runs, facts);
+}
+
+/// Returns the time that the phases of a run took.
+double seconds_of(const TrialResult& trial) {
+  double seconds = 0;
+  for (const PhaseTime& phase : trial.phases) seconds += phase.seconds;
+  return seconds;
+}
+
 /// Returns the text before the phases of run number `i` of a list: "3/12, 40 s left in all  art olc 2 threads".
 std::string title_of(const std::vector<Plan>& runs, std::size_t i, const TimeLeft& left) {
   const Config& config = runs[i].config;
@@ -129,8 +153,9 @@ std::string why_not_kept(const std::string& path, const std::string& document) {
 int run_all(const RunCommand& command, const std::vector<std::string>& command_line, const Registry& registry,
             const Topology& topology) {
   const std::unique_ptr<Progress> progress = make_progress(command.progress);
-  const MachineInfo machine = read_machine(topology);
-  const BuildInfo build = build_info();
+  const RunResult facts = known_before(command_line, topology);
+  const std::vector<Json> taken = taken_runs(command, facts);
+  say(taken_text(taken, command.out));
   RunTable table(command.runs);
   TimeLeft left(command.runs);
   const bool single = command.runs.size() == 1;
@@ -140,13 +165,18 @@ int run_all(const RunCommand& command, const std::vector<std::string>& command_l
   bool all_good = true;
   for (std::size_t i = 0; i < command.runs.size() && !interrupted; ++i) {
     const Plan& planned = command.runs[i];
+    if (!taken[i].is_null()) {
+      RunResult result = result_of(taken[i]);
+      result.plan = planned;
+      left.done(planned, seconds_of(result.trial));
+      all_good = all_good && is_good(result.trial.status, planned.config.strict);
+      print(command.json ? taken[i].dump() + '\n' : table.row(result));
+      continue;
+    }
     if (!single) progress->title(title_of(command.runs, i, left));
     const u64 begun = wall_clock().now();
-    RunResult result;
-    result.command = command_line;
+    RunResult result = facts;
     result.plan = planned;
-    result.build = build;
-    result.machine = machine;
     identify(result);
     Outcome outcome;
     if (command.mallocs.size() > 1 && planned.skip.empty()) {
@@ -184,6 +214,18 @@ int run_all(const RunCommand& command, const std::vector<std::string>& command_l
   if (!single && !command.json) print(table.footer());
   if (interrupted) return 130;
   return all_good ? 0 : 1;
+}
+
+void list_runs(const RunCommand& command, const std::vector<std::string>& command_line, const Topology& topology) {
+  const std::vector<Json> taken = taken_runs(command, known_before(command_line, topology));
+  RunCommand rest = command;
+  rest.runs.clear();
+  for (std::size_t i = 0; i < taken.size(); ++i) {
+    if (taken[i].is_null()) rest.runs.push_back(command.runs[i]);
+  }
+  const DryRun dry = dry_run(rest, command_line[0]);
+  print(dry.lines);
+  say(taken_text(taken, command.out) + dry.remarks);
 }
 
 }  // namespace latchlab

@@ -1,7 +1,8 @@
 #pragma once
 
 // Runs the points of a command line one after the other. Each result goes to stdout, a folder or a table. If runs need
-// the mallocs of several libraries, each run is a process of its own.
+// the mallocs of several libraries, each run is a process of its own. A list that was stopped before its end goes on
+// with the results that its folder has: see unfinished.h.
 
 #include <string>
 #include <vector>
@@ -17,5 +18,8 @@ namespace latchlab {
 /// OutputError if a result cannot be written: its document is then on stdout, and the remaining points are not run.
 [[nodiscard]] int run_all(const RunCommand& command, const std::vector<std::string>& command_line,
                           const Registry& registry, const Topology& topology);
+
+/// `--dry-run`: lists the command line of each run that run_all would measure on stdout, and the rest on stderr.
+void list_runs(const RunCommand& command, const std::vector<std::string>& command_line, const Topology& topology);
 
 }  // namespace latchlab

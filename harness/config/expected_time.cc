@@ -18,7 +18,7 @@ TimeLeft::TimeLeft(const std::vector<Plan>& runs)
 }
 
 void TimeLeft::done(const Plan& run, double seconds) {
-  leave_out(run);
+  left_ -= weight_of(run);
   done_ += weight_of(run);
   seconds_ += seconds;
 }

@@ -32,8 +32,6 @@ class TimeLeft {
 
   /// Takes a run of the list off the rest: it took so many seconds.
   void done(const Plan& run, double seconds);
-  /// Takes a run of the list off the rest, since it is not run.
-  void leave_out(const Plan& run) { left_ -= weight_of(run); }
 
   /// Returns the seconds that the rest takes; nothing until a run is done.
   [[nodiscard]] std::optional<double> seconds() const;

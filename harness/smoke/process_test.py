@@ -10,6 +10,7 @@ import os
 import pathlib
 import re
 import resource
+import shlex
 import signal
 import struct
 import subprocess
@@ -143,6 +144,82 @@ class Process(Runs):
                 self.assertRegex(done.stderr.splitlines()[-1], says)
                 (kept,) = pathlib.Path(folder).iterdir()   # and no part of another document
                 self.assertEqual(json.loads(kept.read_text())["config"]["threads"], 1)
+
+    def test_a_killed_list_goes_on_and_a_finished_one_is_repeated(self):
+        """The second run of the list has far more operations than the test waits for, so that the list is killed within it."""
+        with tempfile.TemporaryDirectory() as parent:
+            folder = pathlib.Path(parent) / "out"
+            points = ["--index=art", "--sync=olc", "--records=20000", "--warmup=0", f"--out={folder}", "--progress=none"]
+            endless, short = ["--ops={3000,100000000000}", *points], ["--ops={3000,4000}", *points]
+
+            def kept():
+                return {file.name: file.read_text() for file in folder.iterdir() if file.suffix == ".json"}
+
+            def killed(command):
+                """Kills the list after its first document, and returns that document's run_id."""
+                before = set(kept()) if folder.exists() else set()
+                with subprocess.Popen([HARNESS, *command], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
+                    for _ in range(6000):
+                        if folder.exists() and set(kept()) > before:
+                            break
+                        time.sleep(.01)
+                    process.kill()
+                (new,) = set(kept()) - before
+                return new.removesuffix(".json")
+
+            first = killed(endless)
+            # Only the command that was stopped goes on: it takes the first run, and is at the second again.
+            line = f"1 of 2 runs is taken from '{folder}', where this command was stopped before its end"
+            dry = run(*endless, "--dry-run")
+            self.assertEqual(dry.returncode, 0, dry.stderr)
+            self.assertEqual(dry.stdout.count("\n"), 1)
+            self.assertIn("--ops=100000000000", dry.stdout)
+            self.assertEqual(dry.stderr.splitlines()[0], line)
+            other = run(*short, "--dry-run")
+            self.assertEqual(other.stdout.count("\n"), 2, "another command takes nothing")
+            self.assertNotIn("taken", other.stderr)
+            with subprocess.Popen([HARNESS, *endless, "--json"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as again:
+                taken = json.loads(again.stdout.readline())
+                again.send_signal(signal.SIGINT)
+                out, said = again.communicate(timeout=300)
+            self.assertEqual((taken["run_id"], again.returncode, said), (first, 130, line + "\n"))
+            self.assertTrue(json.loads(out)["interrupted"])   # and not taken by the next one
+            self.assertIn(line, run(*endless, "--dry-run").stderr)
+
+            for repetition in range(2):
+                before = kept()
+                done = run(*short)
+                self.assertEqual((done.returncode, done.stderr), (0, ""))
+                self.assertEqual(len(kept()), len(before) + 2, "a finished list is measured again")
+            (lost,) = [name for name, text in kept().items() if name not in before and json.loads(text)["config"]["ops"] == 4000]
+            (folder / lost).unlink()
+            before = kept()
+            done = run(*short)
+            self.assertEqual((done.returncode, done.stderr), (0, line + "\n"))
+            self.assertEqual(len(re.findall(r"^(?:3,000|4,000) ", done.stdout, re.MULTILINE)), 2, done.stdout)
+            after = kept()
+            self.assertEqual({name: after[name] for name in before}, before, "nothing is written over")
+            (new,) = set(after) - set(before)
+            self.assertEqual(json.loads(after[new])["config"]["ops"], 4000)
+
+    def test_a_dry_run_prints_command_lines_that_run(self):
+        done = run("--dry-run", "--sync={none,olc}", "--threads=1..2", "--workload=insert", *SHORT)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        lines = done.stdout.splitlines()
+        self.assertEqual([shlex.split(line)[:4] for line in lines],
+                         [[HARNESS, f"--sync={sync}", f"--threads={n}", "--workload=insert"] for sync, n in (("none", 1), ("olc", 1), ("olc", 2))])
+        skipped, counted = done.stderr.splitlines()
+        self.assertIn("--sync=none --threads=2", skipped)
+        self.assertTrue(counted.startswith("3 runs, at least "), counted)
+        alone = subprocess.run([*shlex.split(lines[2]), "--json"], capture_output=True, text=True, timeout=300, check=True)
+        document = self.checked(json.loads(alone.stdout), lines[2])
+        self.assertEqual((document["config"]["sync"], document["config"]["threads"]), ("olc", 2))
+
+    def test_progress_counts_runs_and_says_what_is_left(self):
+        done = run("--sync={none,olc}", "--index=art", "--progress=plain", *SHORT)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertRegex(done.stderr, r"(?m)^1/2  art none 1 thread  load: ")
+        self.assertRegex(done.stderr, r"(?m)^2/2, \S+ \S+ left in all  art olc 1 thread  load: ")
 
     def test_a_signal_stops_a_command_that_waits_for_input_and_leaves_no_file(self):
         for arguments in (["explain", "-"], ["trace", "convert", "twitter", "-", "never.trace"]):
