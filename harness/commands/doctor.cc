@@ -48,29 +48,85 @@ bool in_virtual_machine(const Root& root) {
   return read_fact(root, "/proc/cpuinfo").value_or("").find(" hypervisor") != std::string::npos;
 }
 
-/// Returns true if the kernel disables transactions that the processor has.
-bool kernel_disables_transactions(const Root& root) {
-  const std::string mitigation =
-      read_fact(root, "/sys/devices/system/cpu/vulnerabilities/tsx_async_abort").value_or("");
-  const std::string line = " " + read_fact(root, "/proc/cmdline").value_or("") + " ";
-  return mitigation.find("TSX disabled") != std::string::npos || line.find(" tsx=off ") != std::string::npos ||
-         line.find(" tsx=auto ") != std::string::npos;
+/// Returns the value of the last `tsx=` on the kernel's command line; empty if there is none.
+std::string tsx_at_boot(const Root& root) {
+  const std::string line = " " + read_fact(root, "/proc/cmdline").value_or("");
+  const std::size_t at = line.rfind(" tsx=");
+  return at == std::string::npos ? "" : line.substr(at + 5, line.find_first_of(" \n", at + 1) - at - 5);
 }
 
-/// Returns how to make transactions work.
-std::string transactions_remedy(const Probes& probes, const Root& root) {
-  constexpr const char* kBoot =
-      "sed -i 's/^GRUB_CMDLINE_LINUX=\"/&tsx=on tsx_async_abort=off /' /etc/default/grub && update-grub && reboot";
-  if (in_virtual_machine(root)) {
-    return "the host must offer them to this machine: qemu-system-x86_64 -cpu host,+rtm, in libvirt <feature "
-           "policy='require' "
-           "name='rtm'/>";
+/// Returns true for an Intel model whose TSX works unless Linux switches it off, by MSR_IA32_TSX_CTRL. Where that
+/// register exists but the model is not listed, the kernel's word on TAA tells (switched_off_by_kernel). Source: Linux,
+/// arch/x86/include/asm/intel-family.h and arch/x86/kernel/cpu/tsx.c.
+bool has_switch_for_tsx(const Root& root) {
+  // A stepping: Skylake-SP has the same model number, lower steppings, and no switch.
+  constexpr u64 kCascadeLake = 5;
+  const auto number = [&](std::string_view name) {
+    return parse_u64(read_fact(root, "/proc/cpuinfo", name).value_or("")).value_or(0);
+  };
+  if (number("cpu family") != 6) return false;
+  switch (number("model")) {
+    case 0x55: return number("stepping") >= kCascadeLake;
+    case 0x6a:               // Ice Lake-SP
+    case 0x6c:               // Ice Lake-D
+    case 0x8f:               // Sapphire Rapids
+    case 0xcf:               // Emerald Rapids
+    case 0xad:               // Granite Rapids
+    case 0xae: return true;  // Granite Rapids-D
+    default: return false;
   }
-  if (kernel_disables_transactions(root)) return fmt::format("{} (this accepts the risk of TAA)", kBoot);
+}
+
+/// Returns true if the processor has transactions, and the kernel hides them.
+bool switched_off_by_kernel(const Probes& probes, const Root& root) {
+  if (probes.flags.rtm) return false;
+  const std::string taa = read_fact(root, "/sys/devices/system/cpu/vulnerabilities/tsx_async_abort").value_or("");
+  return taa.find("TSX disabled") != std::string::npos || has_switch_for_tsx(root);
+}
+
+/// The reason why transactions do not work, and what to change.
+struct Obstacle {
+  std::string why;
+  std::string remedy;
+};
+
+Obstacle obstacle_to_transactions(const Probes& probes, const Root& root) {
+  constexpr std::string_view kOther =
+      "no command: it takes an Intel processor whose TSX works, such as a Xeon Scalable";
+  const std::string vendor = read_fact(root, "/proc/cpuinfo", "vendor_id").value_or("");
+  if (!vendor.empty() && vendor != "GenuineIntel") {
+    const std::string maker = vendor == "AuthenticAMD" ? "AMD" : vendor;
+    return {fmt::format("absent: RTM is Intel's, and this is a processor of {}", maker), std::string(kOther)};
+  }
   if (probes.flags.rtm_always_abort) {
-    return fmt::format("microcode makes them abort: {}; if that does not help, only older microcode does", kBoot);
+    return {"present, but Intel's microcode makes every transaction abort",
+            fmt::format("{}; tsx=on changes nothing here", kOther)};
   }
-  return "no command: a processor with TSX is needed, as Intel's servers have it";
+  const std::string tsx = tsx_at_boot(root);
+  if (in_virtual_machine(root)) {
+    const bool too = !tsx.empty() && tsx != "on";
+    return {probes.flags.rtm ? "this virtual machine announces them, but its host does not let them commit"
+                             : "switched off for this virtual machine, or absent: only its host can tell",
+            fmt::format("if doctor says on the host that transactions work, the host can offer them: "
+                        "qemu-system-x86_64 -cpu host,+rtm, in libvirt <feature policy='require' name='rtm'/>{}",
+                        too ? fmt::format("; boot this machine without tsx={}, too", tsx) : "")};
+  }
+  if (switched_off_by_kernel(probes, root)) {
+    if (tsx == "on") {
+      return {"present, but switched off although Linux was booted with tsx=on",
+              "switch TSX on in the firmware's setup"};
+    }
+    const std::string edit =
+        tsx.empty() ? "s/^GRUB_CMDLINE_LINUX=\"/&tsx=on /" : fmt::format("s/\\btsx={}\\b/tsx=on/", tsx);
+    return {
+        fmt::format("present, but switched off by Linux ({})",
+                    tsx.empty() ? "its default, unless it is booted with tsx=on" : "booted with tsx=" + tsx),
+        fmt::format("sed -i '{}' /etc/default/grub && update-grub && reboot (the risk: programs can spy on each other "
+                    "through side channels of TSX, such as TAA)",
+                    edit)};
+  }
+  if (probes.flags.rtm) return {"announced, but they do not commit", std::string(kOther)};
+  return {"absent: this processor has no TSX, or none that Linux can switch on", std::string(kOther)};
 }
 
 Finding transactions(const Probes& probes, const Root& root) {
@@ -78,23 +134,30 @@ Finding transactions(const Probes& probes, const Root& root) {
   const std::string flag = probes.flags.rtm_always_abort ? "CPUID says that transactions always abort"
                            : probes.flags.rtm            ? "CPUID announces RTM"
                                                          : "CPUID announces no RTM";
-  out.text = fmt::format("{}; the probe says {}: {}", flag, word(probes.rtm.outcome), probes.rtm.evidence);
+  const std::string seen =
+      fmt::format("{}; the probe says {}: {}", flag, word(probes.rtm.outcome), probes.rtm.evidence);
   if (probes.rtm.outcome == RtmOutcome::kWorks) {
-    out.text += probes.flags.tsxldtrk ? "; their loads can be suspended"
-                                      : "; without TSXLDTRK results of hybrid with suspend=1 are marked degraded";
+    out.text =
+        seen + (probes.flags.tsxldtrk ? "; their loads can be suspended"
+                                      : "; without TSXLDTRK results of hybrid with suspend=1 are marked degraded");
     return out;
   }
+  const Obstacle obstacle = obstacle_to_transactions(probes, root);
   out.grade = Grade::kMissing;
-  out.text += "; policies that elide run on their locks, and their results are marked degraded";
-  out.remedy = transactions_remedy(probes, root);
+  out.text = fmt::format("{}; {}; policies that elide run on their locks, and their results are marked degraded",
+                         obstacle.why, seen);
+  out.remedy = obstacle.remedy;
   return out;
 }
+
+/// Returns true if a policy can elide here.
+bool elides(const Probes& probes) { return probes.rtm.outcome == RtmOutcome::kWorks || probes.hle.elides; }
 
 Finding lock_prefixes(const Probes& probes) {
   if (probes.hle.elides) return {Grade::kGood, "lock prefixes", "they elide: " + probes.hle.evidence, {}};
   return {Grade::kMissing, "lock prefixes",
           fmt::format("ignored: {}; hle takes its lock and its results are marked degraded", probes.hle.evidence),
-          "--sync=hle:emulated takes the same decisions with transactions, where those work"};
+          elides(probes) ? "--sync=hle:emulated takes the same decisions with transactions, which work here" : ""};
 }
 
 Finding heavy_fence(const Probes& probes) {
@@ -125,14 +188,14 @@ Finding damon(const Root& root) {
           fmt::format("{}", fmt::join(commands, "; "))};
 }
 
-Finding numa_balancing(const Topology& topology, const Root& root) {
+Finding numa_balancing(const Topology& topology, const Probes& probes, const Root& root) {
   const OrReason<bool> on = numa_balancing_on(root);
   if (!on) return {Grade::kGood, "NUMA balancing", "not in this kernel", {}};
   if (!*on) return {Grade::kGood, "NUMA balancing", "off", {}};
   return {Grade::kMind, "NUMA balancing",
-          fmt::format("on{}: it unmaps pages to see which node touches them, which aborts transactions with "
-                      "status 0 and moves memory during a run",
-                      topology.nodes.size() == 1 ? " (one node only, so it should have nothing to do)" : ""),
+          fmt::format("on{}: it unmaps pages to see which node touches them, which {}moves memory during a run",
+                      topology.nodes.size() == 1 ? " (one node only, so it should have nothing to do)" : "",
+                      elides(probes) ? "aborts transactions with status 0 and " : ""),
           "sysctl kernel.numa_balancing=0"};
 }
 
@@ -279,21 +342,15 @@ Probes run_probes() {
 }
 
 std::vector<Finding> diagnose(const Topology& topology, const Probes& probes, const Root& root) {
-  return {processors(topology),
-          instructions(probes),
-          virtual_machine(root),
-          memory(root),
-          transactions(probes, root),
-          lock_prefixes(probes),
-          heavy_fence(probes),
-          damon(root),
-          numa_balancing(topology, root),
-          node_memory(topology, probes),
-          finding_of(probes.pmu, root),
-          huge_pages(root),
-          governor(topology, root),
-          clock(root),
-          load(topology, root)};
+  std::vector<Finding> findings{processors(topology),       instructions(probes),  virtual_machine(root), memory(root),
+                                transactions(probes, root), lock_prefixes(probes), heavy_fence(probes)};
+  if (elides(probes)) findings.push_back(damon(root));  // it disturbs nothing else
+  for (const Finding& finding :
+       {numa_balancing(topology, probes, root), node_memory(topology, probes), finding_of(probes.pmu, root),
+        huge_pages(root), governor(topology, root), clock(root), load(topology, root)}) {
+    findings.push_back(finding);
+  }
+  return findings;
 }
 
 std::string doctor_text(const std::vector<Finding>& findings) {

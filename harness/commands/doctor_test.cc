@@ -163,23 +163,109 @@ TEST_CASE("doctor judges transactions by the probe, not by the CPUID flag") {
   CHECK(about("transactions", fixture, probes).grade == Grade::kGood);
 }
 
-TEST_CASE("the remedy for transactions depends on what disables them") {
+/// The lines of /proc/cpuinfo from which doctor tells processors apart.
+std::string processor(std::string_view vendor, u32 model, u32 stepping, bool guest = false) {
+  return fmt::format(
+      "vendor_id\t: {}\ncpu family\t: 6\nmodel\t\t: {}\nmodel name\t: X\nstepping\t: {}\nflags\t\t: fpu{}\n", vendor,
+      model, stepping, guest ? " hypervisor" : "");
+}
+
+TEST_CASE("doctor tells transactions that are switched off from absent ones, and advises only what can help") {
+  constexpr u32 kSkylake = 0x55, kIceLake = 0x6a, kAlderLake = 0x97, kCoffeeLake = 0x9e;
   Fixture fixture;
-  Probes probes = all_work();
-  probes.rtm = {.outcome = RtmOutcome::kAbsent, .evidence = ""};
-  probes.flags.rtm = false;
-  const auto remedy = [&] { return about("transactions", fixture, probes).remedy; };
-  CHECK_THAT(remedy(),
-             Catch::StartsWith(
-                 "sed -i 's/^GRUB_CMDLINE_LINUX=\"/&tsx=on"));  // the mitigation says that the kernel disables them
   fixture.put("/sys/devices/system/cpu/vulnerabilities/tsx_async_abort", "Not affected\n");
-  CHECK_THAT(remedy(), Catch::StartsWith("no command: "));
-  probes.flags.rtm_always_abort = true;
-  CHECK_THAT(remedy(), Catch::StartsWith("microcode makes them abort: sed -i"));
-  fixture.put("/proc/cmdline", "root=/dev/sda1 tsx=off quiet\n");
-  CHECK_THAT(remedy(), Catch::StartsWith("sed -i"));
-  fixture.put("/proc/cpuinfo", "flags\t\t: fpu hypervisor rtm\n");
-  CHECK_THAT(remedy(), Catch::Contains("-cpu host,+rtm"));
+  Probes probes = all_work();
+  probes.rtm = {.outcome = RtmOutcome::kAbsent, .evidence = "XBEGIN raised an illegal instruction"};
+  probes.hle = {.elides = false, .evidence = "never"};
+  probes.flags.rtm = false;
+  const auto found = [&] { return about("transactions", fixture, probes); };
+  const auto put_processor = [&](const std::string& text) { fixture.put("/proc/cpuinfo", text); };
+  constexpr const char* kTsxOn = "sed -i 's/^GRUB_CMDLINE_LINUX=\"/&tsx=on /' /etc/default/grub && update-grub";
+
+  SECTION("AMD has none, and no host can offer them") {
+    for (const bool guest : {false, true}) {
+      put_processor(processor("AuthenticAMD", 1, 1, guest));
+      CHECK_THAT(found().text, Catch::StartsWith("absent: RTM is Intel's, and this is a processor of AMD; CPUID"));
+      CHECK_THAT(found().remedy, Catch::StartsWith("no command: "));
+      CHECK_THAT(found().remedy, !Catch::Contains("qemu") && !Catch::Contains("tsx="));
+    }
+  }
+  SECTION("a model with a switch: Linux is built with tsx=off") {
+    put_processor(processor("GenuineIntel", kIceLake, 6));
+    CHECK_THAT(found().text, Catch::StartsWith("present, but switched off by Linux (its default, unless"));
+    CHECK_THAT(found().remedy, Catch::StartsWith(kTsxOn) && Catch::Contains("(the risk: ") && Catch::Contains("TAA"));
+    CHECK_THAT(found().remedy, !Catch::Contains("tsx_async_abort"));  // the mitigation may stay
+    fixture.put("/proc/cmdline", "root=/dev/sda1 tsx=off quiet\n");
+    CHECK_THAT(found().text, Catch::StartsWith("present, but switched off by Linux (booted with tsx=off)"));
+    CHECK_THAT(found().remedy, Catch::StartsWith("sed -i 's/\\btsx=off\\b/tsx=on/' /etc/default/grub"));
+    fixture.put("/proc/cmdline", "tsx=off tsx=on\n");  // the last one counts
+    CHECK_THAT(found().text, Catch::Contains("although Linux was booted with tsx=on"));
+    CHECK_THAT(found().remedy, Catch::Contains("firmware"));
+  }
+  SECTION("Skylake has no switch, Cascade Lake of the same model has") {
+    put_processor(processor("GenuineIntel", kSkylake, 4));
+    CHECK_THAT(found().text, Catch::StartsWith("absent: "));
+    put_processor(processor("GenuineIntel", kSkylake, 7));
+    CHECK_THAT(found().text, Catch::StartsWith("present, but switched off by Linux"));
+  }
+  SECTION("a model that is not listed: the kernel's word on TAA tells") {
+    put_processor(processor("GenuineIntel", kCoffeeLake, 13));
+    CHECK_THAT(found().text, Catch::StartsWith("absent: "));
+    fixture.put("/sys/devices/system/cpu/vulnerabilities/tsx_async_abort", "Mitigation: TSX disabled\n");
+    CHECK_THAT(found().text, Catch::StartsWith("present, but switched off by Linux"));
+    CHECK_THAT(found().remedy, Catch::StartsWith(kTsxOn));
+  }
+  SECTION("microcode that makes every transaction abort: tsx=on does not help") {
+    put_processor(processor("GenuineIntel", kCoffeeLake, 13));
+    fixture.put("/sys/devices/system/cpu/vulnerabilities/tsx_async_abort", "Mitigation: TSX disabled\n");
+    probes.flags.rtm_always_abort = true;
+    probes.rtm.outcome = RtmOutcome::kAlwaysAborts;
+    CHECK_THAT(found().text, Catch::StartsWith("present, but Intel's microcode makes every transaction abort"));
+    CHECK_THAT(found().remedy, Catch::StartsWith("no command: ") && Catch::EndsWith("tsx=on changes nothing here"));
+  }
+  SECTION("a newer model without TSX, whatever the kernel's command line says") {
+    put_processor(processor("GenuineIntel", kAlderLake, 2));
+    fixture.put("/proc/cmdline", "tsx=off\n");
+    CHECK_THAT(found().text, Catch::StartsWith("absent: this processor has no TSX"));
+    CHECK_THAT(found().remedy, Catch::StartsWith("no command: ") && !Catch::Contains("tsx="));
+  }
+  SECTION("a guest on Intel from which the host hides RTM") {
+    put_processor(processor("GenuineIntel", kIceLake, 6, true));
+    CHECK_THAT(found().text, Catch::StartsWith("switched off for this virtual machine, or absent: "));
+    CHECK_THAT(found().remedy, Catch::Contains("-cpu host,+rtm") && !Catch::Contains("tsx="));
+    fixture.put("/proc/cmdline", "tsx=off\n");
+    CHECK_THAT(found().remedy, Catch::EndsWith("; boot this machine without tsx=off, too"));
+    probes.flags.rtm = true;
+    CHECK_THAT(found().text, Catch::StartsWith("this virtual machine announces them, but"));
+  }
+  SECTION("announced, not committed, and nothing explains it") {
+    put_processor(processor("GenuineIntel", kIceLake, 6));
+    probes.flags.rtm = true;
+    probes.rtm.outcome = RtmOutcome::kAlwaysAborts;
+    CHECK_THAT(found().text, Catch::StartsWith("announced, but they do not commit; CPUID announces RTM"));
+  }
+  CHECK(found().grade == Grade::kMissing);
+  // An emulation by transactions is no remedy where those do not work.
+  CHECK(about("lock prefixes", fixture, probes).remedy.empty());
+}
+
+TEST_CASE("doctor speaks of DAMON only where something can elide") {
+  Fixture fixture;
+  fixture.put("/sys/module/damon_reclaim/parameters/enabled", "Y\n");
+  fixture.put("/proc/sys/kernel/numa_balancing", "1\n");
+  Probes probes = all_work();
+  const auto subjects = [&] {
+    std::string all;
+    for (const Finding& finding : diagnose(here(), probes, fixture.root())) all += finding.subject + ";";
+    return all;
+  };
+  CHECK_THAT(subjects(), Catch::Contains("DAMON"));
+  probes.rtm.outcome = RtmOutcome::kAbsent;  // the prefixes still elide
+  CHECK_THAT(subjects(), Catch::Contains("DAMON"));
+  CHECK_THAT(about("NUMA balancing", fixture, probes).text, Catch::Contains("aborts transactions"));
+  probes.hle.elides = false;
+  CHECK_THAT(subjects(), !Catch::Contains("DAMON"));
+  CHECK_THAT(about("NUMA balancing", fixture, probes).text, !Catch::Contains("transactions"));
 }
 
 TEST_CASE("transactions without TSXLDTRK are good, and the finding says so") {
@@ -196,6 +282,7 @@ TEST_CASE("doctor reports lock prefixes that elide nothing, with the evidence") 
   CHECK(about("lock prefixes", fixture, probes).grade == Grade::kGood);
   probes.hle = {.elides = false, .evidence = "0 of 1000 times"};
   CHECK(about("lock prefixes", fixture, probes).grade == Grade::kMissing);
+  CHECK_THAT(about("lock prefixes", fixture, probes).remedy, Catch::Contains("hle:emulated"));
   CHECK_THAT(about("lock prefixes", fixture, probes).text, Catch::Contains("0 of 1000 times"));
 }
 
@@ -430,7 +517,8 @@ TEST_CASE("the probes run on this machine") {
   const Probes probes = run_probes();
   CHECK_FALSE(probes.rtm.evidence.empty());
   const std::string text = doctor_text(diagnose(Topology::discover(), probes));
-  CHECK_THAT(text, Catch::Contains("transactions") && Catch::Contains("DAMON") && Catch::Contains("huge pages"));
+  CHECK_THAT(text,
+             Catch::Contains("transactions") && Catch::Contains("NUMA balancing") && Catch::Contains("huge pages"));
 }
 
 }  // namespace

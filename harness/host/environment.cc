@@ -161,6 +161,10 @@ std::optional<std::string> read_fact(const Root& root, std::string_view path) {
   return out;
 }
 
+std::optional<std::string> read_fact(const Root& root, std::string_view path, std::string_view name) {
+  return field(read_fact(root, path).value_or(""), name);
+}
+
 std::string chosen_word(std::string_view text) {
   const size_t open = text.find('[');
   const size_t close = text.find(']');

@@ -61,6 +61,9 @@ struct MachineInfo {
 /// Returns a small file of /proc or /sys without the final newline; nothing if it cannot be read.
 [[nodiscard]] std::optional<std::string> read_fact(const Root& root, std::string_view path);
 
+/// Returns the value of the first line "name : value" of such a file; nothing if there is none.
+[[nodiscard]] std::optional<std::string> read_fact(const Root& root, std::string_view path, std::string_view name);
+
 /// Returns the word in brackets of "always [madvise] never"; the text itself if it has no brackets.
 [[nodiscard]] std::string chosen_word(std::string_view text);
 
