@@ -17,6 +17,8 @@ namespace latchlab {
 
 namespace {
 
+using Entries = std::vector<TopicEntries::Entry>;
+
 std::string line(const std::string& word, const std::string& meaning) {
   return fmt::format("  {:<21} {}\n", word, meaning);
 }
@@ -87,94 +89,94 @@ std::string policies(const Registry& registry, Scope scope) {
   return text;
 }
 
-std::string workloads(const Registry&, Scope) {
-  std::string text =
-      line("lookup", "reads only") + line("insert", "inserts every record once into an empty index, and then ends") +
-      line("mix:read=90,insert=10",
-           "percentages of read, insert, update, upsert, erase, scan, rmw (read-modify-write), multi_get; sum 100") +
-      line("  multi_get_keys=16", "keys that a multi-get looks up in one call, at most 64") +
-      line("  scan_length=100", "pairs that a scan asks for; 1-100: uniform from 1 to 100") +
-      line("ycsb-a ... ycsb-f", "YCSB's: read=50,update=50; read=95,update=5; reads; read=95,insert=5 by age;") +
-      line("", "scan=95,insert=5; read=50,rmw=50; each with its own distribution unless --dist is given") +
-      line("wiscer:FILE",
-           "a workload file of Wiscer, which defines the index, the keys, their popularity and the operations;");
+Entries workloads() {
   std::string names;
   for (const Shipped& shipped : shipped_wiscer_files())
     names += fmt::format("{}{}", names.empty() ? "" : ", ", shipped.name);
-  return text + line("", fmt::format("Wiscer's own files have names: {}", names)) +
-         line("trace:FILE",
-              "every operation of a trace (harness trace convert); operations on the same key keep their order;") +
-         line("", "keys that it reads, updates or erases before it writes them are loaded before") +
-         line("phases:FILE",
-              "several mixes one after the other, a line NAME OPERATIONS WORKLOAD [DISTRIBUTION [CHURN]] for each;") +
-         line("", "the result has a row for each, unless --rows asks for others");
+  return {{"lookup", "reads only"},
+          {"insert", "inserts every record once into an empty index, and then ends"},
+          {"mix:read=90,insert=10",
+           "percentages of read, insert, update, upsert, erase, scan, rmw (read-modify-write), multi_get; sum 100"},
+          {"  multi_get_keys=16", "keys that a multi-get looks up in one call, at most 64"},
+          {"  scan_length=100", "pairs that a scan asks for; 1-100: uniform from 1 to 100"},
+          {"ycsb-a ... ycsb-f", "YCSB's: read=50,update=50; read=95,update=5; reads; read=95,insert=5 by age;"},
+          {"", "scan=95,insert=5; read=50,rmw=50; each with its own distribution unless --dist is given"},
+          {"wiscer:FILE",
+           "a workload file of Wiscer, which defines the index, the keys, their popularity and the operations;"},
+          {"", fmt::format("Wiscer's own files have names: {}", names)},
+          {"trace:FILE",
+           "every operation of a trace (harness trace convert); operations on the same key keep their order;"},
+          {"", "keys that it reads, updates or erases before it writes them are loaded before"},
+          {"phases:FILE",
+           "several mixes one after the other, a line NAME OPERATIONS WORKLOAD [DISTRIBUTION [CHURN]] for each;"},
+          {"", "the result has a row for each, unless --rows asks for others"}};
 }
 
-std::string keys(const Registry&, Scope) {
-  return line("u64", "integers scattered over 64 bits") +
-         line("u32", "integers scattered over 32 bits; up to 2^31 records") +
-         line("u16", "integers scattered over 16 bits; up to 2^15 records") +
-         line("dense", "0, 1, 2, ...; loaded in a random order, or in this order with in_order=1") +
-         line("stride:N", "0, N, 2 N, ... modulo 2^64: these break weak hash functions") +
-         line("affine", "n P + Q modulo 2^64, P odd, as in Wiscer; in_order=1 as with dense") +
-         line("clustered:N", "runs of N neighbours (64), each at a random place in 64 bits") +
-         line("file:PATH", "byte strings, one a line of at most 64 KiB; --records takes a random sample of the lines") +
-         line("email:N, url:N", "N byte strings (1M) that look like email addresses or URLs") +
-         line("sosd:PATH", "a file of SOSD: a count, then that many u64 keys") +
-         line("trace:PATH", "the keys of a trace (harness trace convert); those loaded before it come first");
+Entries keys() {
+  return {{"u64", "integers scattered over 64 bits"},
+          {"u32", "integers scattered over 32 bits; up to 2^31 records"},
+          {"u16", "integers scattered over 16 bits; up to 2^15 records"},
+          {"dense", "0, 1, 2, ...; loaded in a random order, or in this order with in_order=1"},
+          {"stride:N", "0, N, 2 N, ... modulo 2^64: these break weak hash functions"},
+          {"affine", "n P + Q modulo 2^64, P odd, as in Wiscer; in_order=1 as with dense"},
+          {"clustered:N", "runs of N neighbours (64), each at a random place in 64 bits"},
+          {"file:PATH", "byte strings, one a line of at most 64 KiB; --records takes a random sample of the lines"},
+          {"email:N, url:N", "N byte strings (1M) that look like email addresses or URLs"},
+          {"sosd:PATH", "a file of SOSD: a count, then that many u64 keys"},
+          {"trace:PATH", "the keys of a trace (harness trace convert); those loaded before it come first"}};
 }
 
-std::string distributions(const Registry&, Scope) {
-  return line("uniform", "all records are equally popular") +
-         line("zipf:Q", "weight rank^-Q, any Q >= 0, ranks scattered over the records") +
-         line("hotspot:F,hits=S", "the share F of the records (0.2) gets the share S of the operations (0.8)") +
-         line("self-similar:H",
-              "the share H of the records gets 1-H of the operations, again within that share, and so on") +
-         line("exponential:A", "weights fall by e^-A from the first rank to the last; YCSB's default is 3.495") +
-         line("latest:Q", "zipf:Q (0.99) by age: the record inserted last is the most popular") +
-         line("histogram:FILE", "a line for each range of ranks: its share of the records, and of the operations");
+Entries distributions() {
+  return {
+      {"uniform", "all records are equally popular"},
+      {"zipf:Q", "weight rank^-Q, any Q >= 0, ranks scattered over the records"},
+      {"hotspot:F,hits=S", "the share F of the records (0.2) gets the share S of the operations (0.8)"},
+      {"self-similar:H", "the share H of the records gets 1-H of the operations, again within that share, and so on"},
+      {"exponential:A", "weights fall by e^-A from the first rank to the last; YCSB's default is 3.495"},
+      {"latest:Q", "zipf:Q (0.99) by age: the record inserted last is the most popular"},
+      {"histogram:FILE", "a line for each range of ranks: its share of the records, and of the operations"}};
 }
 
-std::string arrivals(const Registry&, Scope) {
-  return line("1M, fixed:1M", "at equal intervals") + line("poisson:1M", "at random, as from independent clients") +
-         line("sine:1M", "at random, at a rate that rises and falls around its mean") +
-         line("  amplitude=0.5", "of the sine, as a share of the mean") + line("  period=10s", "of the sine") +
-         line("trace, trace:2",
-              "as the operations of --workload=trace:FILE came when it was recorded, or twice as fast");
+Entries arrivals() {
+  return {{"1M, fixed:1M", "at equal intervals"},
+          {"poisson:1M", "at random, as from independent clients"},
+          {"sine:1M", "at random, at a rate that rises and falls around its mean"},
+          {"  amplitude=0.5", "of the sine, as a share of the mean"},
+          {"  period=10s", "of the sine"},
+          {"trace, trace:2", "as the operations of --workload=trace:FILE came when it was recorded, or twice as fast"}};
 }
 
-std::string traces(const Registry&, Scope) {
-  std::string text;
-  for (const TraceFormat& format : trace_formats()) text += line(std::string(format.name), std::string(format.meaning));
-  return text;
+Entries traces() {
+  Entries entries;
+  for (const TraceFormat& format : trace_formats())
+    entries.push_back({std::string(format.name), std::string(format.meaning)});
+  return entries;
 }
 
-std::string allocators(const Registry&, Scope) {
-  return line("malloc", "calls malloc for each node, from the library that the process was started with") +
-         line("tcmalloc", "calls tcmalloc for each node: the process starts again with the library preloaded") +
-         line("jemalloc", "the same with jemalloc") + line("mimalloc", "the same with mimalloc") +
-         line("tbb",
-              "the same with oneTBB's scalable allocator; if a list has several of these five, each run is a process "
-              "of its own") +
-         line("arena", "a pool for each thread; pages are faulted in on first use") +
-         line("arena+touch", "a pool for each thread; pages are touched before nodes are put there");
+Entries allocators() {
+  return {{"malloc", "calls malloc for each node, from the library that the process was started with"},
+          {"tcmalloc", "calls tcmalloc for each node: the process starts again with the library preloaded"},
+          {"jemalloc", "the same with jemalloc"},
+          {"mimalloc", "the same with mimalloc"},
+          {"tbb",
+           "the same with oneTBB's scalable allocator; if a list has several of these five, each run is a process "
+           "of its own"},
+          {"arena", "a pool for each thread; pages are faulted in on first use"},
+          {"arena+touch", "a pool for each thread; pages are touched before nodes are put there"}};
 }
 
-std::string memory(const Registry&, Scope) {
-  return line("first-touch",
-              "the system's rule: the node of the thread that touches a page first, or another if that is full") +
-         line("local", "the node of the thread that asks for the memory, and no other") +
-         line("interleave", "all nodes in turn, page by page") +
-         line("interleave:pin", "the nodes of the processors that --pin names, in turn") +
-         line("bind:0-1", "these nodes, the nearest first, and no other") +
-         "  With arenas this places only the index's memory. With malloc, or an index with its own memory, it places "
-         "all "
-         "pages that the threads touch first.\n";
+Entries memory() {
+  return {{"first-touch",
+           "the system's rule: the node of the thread that touches a page first, or another if that is full"},
+          {"local", "the node of the thread that asks for the memory, and no other"},
+          {"interleave", "all nodes in turn, page by page"},
+          {"interleave:pin", "the nodes of the processors that --pin names, in turn"},
+          {"bind:0-1", "these nodes, the nearest first, and no other"}};
 }
 
-std::string hugepages(const Registry&, Scope) {
-  return line("none", "4K pages only") +
-         line("thp", "transparent huge pages if the kernel has them; not with the malloc of any library");
+Entries hugepages() {
+  return {{"none", "4K pages only"},
+          {"thp", "transparent huge pages if the kernel has them; not with the malloc of any library"}};
 }
 
 /// Lists what each event is on this processor, and why it is not counted if it is not. A reason that all events of a
@@ -209,48 +211,84 @@ std::string pmu_families_and_events(const Registry&, Scope scope) {
   return text;
 }
 
-std::string reclaimers(const Registry&, Scope) {
-  return line("epoch", "an operation stores its epoch; the thread that frees makes the other processors fence") +
-         line("epoch-fence", "an operation stores its epoch and fences") +
-         line("qsbr", "a thread announces a quiescent state every 64 operations") +
-         line("leak", "nothing is freed before the index ends");
+Entries reclaimers() {
+  return {{"epoch", "an operation stores its epoch; the thread that frees makes the other processors fence"},
+          {"epoch-fence", "an operation stores its epoch and fences"},
+          {"qsbr", "a thread announces a quiescent state every 64 operations"},
+          {"leak", "nothing is freed before the index ends"}};
 }
 
-std::string placements(const Registry&, Scope) {
-  return line("compact",
-              "one cluster after the other, socket by socket; a cluster shares an L3 cache and a NUMA node") +
-         line("scatter", "sockets in turn, and within them clusters in turn") +
-         line("cluster:0-1", "compact within these clusters") + line("socket:0", "compact within these sockets") +
-         line("list:0-3,5", "these processors, in this order");
+Entries placements() {
+  return {{"compact", "one cluster after the other, socket by socket; a cluster shares an L3 cache and a NUMA node"},
+          {"scatter", "sockets in turn, and within them clusters in turn"},
+          {"cluster:0-1", "compact within these clusters"},
+          {"socket:0", "compact within these sockets"},
+          {"list:0-3,5", "these processors, in this order"}};
 }
 
-std::string hardware_threads(const Registry&, Scope) {
-  return line("avoid", "uses second hardware threads only when every core has a thread") +
-         line("pack", "uses both hardware threads of a core before the next core");
+Entries hardware_threads() {
+  return {{"avoid", "uses second hardware threads only when every core has a thread"},
+          {"pack", "uses both hardware threads of a core before the next core"}};
+}
+
+/// Returns entries without meanings, in an order that does not depend on which are built.
+Entries only_words(std::vector<std::string> words) {
+  std::ranges::sort(words);
+  Entries entries;
+  for (std::string& word : words) entries.push_back({std::move(word), ""});
+  return entries;
+}
+
+Entries index_words(const Registry& registry) { return only_words(registry.existing_indexes()); }
+
+Entries policy_words(const Registry& registry) { return only_words(registry.existing_policies()); }
+
+Entries pmu_words(const Registry&) {
+  Entries entries;
+  for (const PmuFamily& family : pmu_families())
+    entries.push_back({std::string(family.name), std::string(family.meaning)});
+  entries.push_back({"off", "nothing, not even software events"});
+  return entries;
 }
 
 struct Topic {
-  const char* name;
-  const char* option;
-  std::string (*text)(const Registry&, Scope);
+  std::string_view name;
+  std::string_view option;
+  Entries (*entries)() = nullptr;
+  // Of a topic whose text depends on the build or the machine, instead.
+  std::string (*text)(const Registry&, Scope) = nullptr;
+  Entries (*words)(const Registry&) = nullptr;
+  std::string_view note = "";  ///< below the entries
 };
 
 constexpr Topic kTopics[] = {
-    {"indexes", "--index", indexes},
-    {"policies", "--sync", policies},
-    {"workloads", "--workload", workloads},
-    {"keys", "--keys", keys},
-    {"distributions", "--dist", distributions},
-    {"traces", "trace convert", traces},
-    {"arrivals", "--rate", arrivals},
-    {"allocators", "--alloc", allocators},
-    {"memory", "--mem", memory},
-    {"hugepages", "--hugepages", hugepages},
-    {"reclaimers", "--reclaim", reclaimers},
-    {"placements", "--pin", placements},
-    {"hardware-threads", "--smt", hardware_threads},
-    {"pmu", "--pmu", pmu_families_and_events},
+    {.name = "indexes", .option = "--index", .text = indexes, .words = index_words},
+    {.name = "policies", .option = "--sync", .text = policies, .words = policy_words},
+    {.name = "workloads", .option = "--workload", .entries = workloads},
+    {.name = "keys", .option = "--keys", .entries = keys},
+    {.name = "distributions", .option = "--dist", .entries = distributions},
+    {.name = "traces", .option = "trace convert", .entries = traces},
+    {.name = "arrivals", .option = "--rate", .entries = arrivals},
+    {.name = "allocators", .option = "--alloc", .entries = allocators},
+    {.name = "memory",
+     .option = "--mem",
+     .entries = memory,
+     .note =
+         "  With arenas this places only the index's memory. With malloc, or an index with its own memory, it places "
+         "all pages that the threads touch first.\n"},
+    {.name = "hugepages", .option = "--hugepages", .entries = hugepages},
+    {.name = "reclaimers", .option = "--reclaim", .entries = reclaimers},
+    {.name = "placements", .option = "--pin", .entries = placements},
+    {.name = "hardware-threads", .option = "--smt", .entries = hardware_threads},
+    {.name = "pmu", .option = "--pmu", .text = pmu_families_and_events, .words = pmu_words},
 };
+
+std::string text_of(const Topic& topic, const Registry& registry, Scope scope) {
+  if (topic.text != nullptr) return topic.text(registry, scope);
+  std::string text;
+  for (const auto& [word, meaning] : topic.entries()) text += line(word, meaning);
+  return text + std::string(topic.note);
+}
 
 }  // namespace
 
@@ -261,11 +299,19 @@ std::string list_text(const Registry& registry, const std::string& topic, Scope 
     names.emplace_back(known.name);
     if (!topic.empty() && topic != known.name) continue;
     if (!text.empty()) text += '\n';
-    text += fmt::format("{} ({}=)\n{}", known.name, known.option, known.text(registry, scope));
+    text += fmt::format("{} ({}=)\n{}", known.name, known.option, text_of(known, registry, scope));
   }
   if (!text.empty()) return text;
   throw InputError(
       fmt::format("list: there is no '{}'; there are {}{}", topic, fmt::join(names, ", "), suggestion(topic, names)));
+}
+
+std::vector<TopicEntries> list_entries(const Registry& registry) {
+  std::vector<TopicEntries> topics;
+  for (const Topic& topic : kTopics) {
+    topics.push_back({topic.name, topic.option, topic.text == nullptr ? topic.entries() : topic.words(registry)});
+  }
+  return topics;
 }
 
 std::vector<std::string> list_topics() {
