@@ -1,4 +1,4 @@
-"""What every process that measures for us has in common."""
+"""Settings of the processes that an experiment starts."""
 import ctypes
 import os
 import signal
@@ -8,11 +8,12 @@ LIBC = ctypes.CDLL(None)
 
 
 def ends_with_us():
-    """For preexec_fn: the child is killed when this process ends, however it ends, so that it does not measure on."""
+    """Returns a function for preexec_fn. The kernel then kills the child when this process ends, for whatever reason, so that no run
+    goes on alone."""
     us = os.getpid()
 
     def ask():
         if LIBC.prctl(PR_SET_PDEATHSIG, int(signal.SIGKILL)) != 0 or os.getppid() != us:
-            os._exit(1)   # the kernel does not do that, or this process ended before it was asked
+            os._exit(1)   # the kernel refuses, or this process ended before the call
 
     return ask

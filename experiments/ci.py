@@ -66,7 +66,7 @@ INSTEAD = {
 
 
 class InputError(Exception):
-    """One line for the user."""
+    """An error in the input, with a message of one line for the user."""
 
 
 @dataclass
@@ -151,7 +151,7 @@ def expand(name, text):
     """Returns the points of one value as the harness reads it: {a,b} is two, also inside of a word."""
     if "{" not in text:
         if "}" in text:
-            raise InputError(f"--{name}: '{text}' has a brace that nothing opens")
+            raise InputError(f"--{name}: '{text}' has a closing brace without an opening one")
         if re.search(r"\d[a-zA-Z]*\.\.\d", text):
             raise InputError(
                 f"--{name}: '{text}' is a range; every row is named here: write a list, --{name}={{1,2,4}}"
@@ -164,14 +164,14 @@ def expand(name, text):
         if depth == 0:
             break
     if depth > 0:
-        raise InputError(f"--{name}: '{text}' has a brace that nothing closes")
+        raise InputError(f"--{name}: '{text}' has an opening brace without a closing one")
     inner = [point for piece in pieces(text[first + 1 : end]) for point in expand(name, piece)]
     return [text[:first] + point + rest for point in inner for rest in expand(name, text[end + 1 :])]
 
 
 def number(name, text, least, most):
     if not text.isascii() or not text.isdigit() or not least <= int(text) <= most:
-        raise InputError(f"--{name}: '{text}' is no whole number from {least} to {most}")
+        raise InputError(f"--{name}: '{text}' is not a whole number from {least} to {most}")
     return int(text)
 
 
@@ -179,7 +179,7 @@ def read_own(request, name, text):
     """Reads an option of this command into `request`. Returns false for others."""
     if name == "effect":
         if not re.fullmatch(r"\d+([.]\d+)?%", text) or not 0 < float(text[:-1]) < 100:
-            raise InputError(f"--effect: '{text}' is no percentage between 0 and 100; write --effect=3%")
+            raise InputError(f"--effect: '{text}' is not a percentage between 0 and 100; write --effect=3%")
         request.effect = text
     elif name == "replicates":
         request.replicates = number(name, text, FEWEST, MOST)
@@ -281,7 +281,7 @@ def check_out(commit):
         # --force: a work tree whose folder was removed is still registered.
         done = git("worktree", "add", "--force", "--detach", str(folder), commit.hash)
         if done.returncode != 0:
-            raise InputError(f"{commit}: git makes no work tree: {done.stderr.strip().splitlines()[-1]}")
+            raise InputError(f"{commit}: git cannot make a work tree: {done.stderr.strip().splitlines()[-1]}")
         return
     at = git("rev-parse", "--show-toplevel", "HEAD", folder=folder).stdout.split("\n")[:2]
     if at != [str(folder), commit.hash] or git("status", "--porcelain", "--untracked-files=no", folder=folder).stdout:
@@ -314,7 +314,7 @@ def build(commit, pairs):
         sys.stderr.write("".join(log.read_text(errors="replace").splitlines(keepends=True)[-30:]))
         raise InputError(f"{commit} does not build with the pairs {pairs.replace(';', ' ')}: see above, and {log}")
     if not commit.binary.exists():
-        raise InputError(f"{commit} builds no {commit.binary.relative_to(commit.folder)}, which ci runs")
+        raise InputError(f"{commit} does not build {commit.binary.relative_to(commit.folder)}, which ci runs")
     if (seconds := time.monotonic() - begun) > 5:
         say(f"built in {seconds:.0f} s")
 
@@ -345,7 +345,7 @@ def kept(folder, side):
 
 
 def measure(commit, row, block, order, folder):
-    """Makes one run in a process of its own. Sets row.failed where the run keeps the row from a verdict."""
+    """Makes one run in a process of its own. Sets row.failed if the run withholds the verdict on its row."""
     command = [str(commit.binary), *row.arguments, "--json", "--progress=none"]
     command += [f"--block={block}", f"--order={order}", f"--replicate={block}"]
     done = subprocess.run(
@@ -389,7 +389,7 @@ def judge(harness, request, rows, folder):
 
 
 def looks_of(replicates):
-    """Returns after how many blocks the rows are judged: five times at most, since each look may err."""
+    """Returns after how many blocks the rows are judged: at most five times, since each look may be wrong."""
     return sorted({max(FIRST_LOOK, replicates * eighths // 8) for eighths in (2, 3, 4, 6, 8)})
 
 
@@ -458,7 +458,7 @@ def notes_of(rows):
             notes[f"{row.name}: withheld: {why}"] = True
     replicates = [r for row in rows if not row.failed for v in row.comparison["variants"] for r in v["replicates"]]
     if disturbed := sum(r["status"] == "noisy" or bool(r["flags"]) for r in replicates):
-        notes[f"{disturbed} of {len(replicates)} runs were disturbed, and count"] = True
+        notes[f"{disturbed} of {len(replicates)} runs were disturbed; they count"] = True
     return list(notes)
 
 

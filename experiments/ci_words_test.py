@@ -282,7 +282,7 @@ class Scratch(unittest.TestCase):
                 why, rf"^ci: {side} [0-9a-f]+ does not build with the pairs art:olc cuckoo:olc: see above, and \S+.log$"
             )
         self.assertRegex(
-            self.refused("base", "elsewhere"), "^ci: head [0-9a-f]+ builds no build/release/harness, which ci runs$"
+            self.refused("base", "elsewhere"), "^ci: head [0-9a-f]+ does not build build/release/harness, which ci runs$"
         )
         self.assertIn("no-such-program", self.ci("base", "broken", *TWO_ROWS).stderr)
 
@@ -298,17 +298,17 @@ class Scratch(unittest.TestCase):
             ([], "two commits come first"),
             (["base", "--effect=3%"], "two commits come first"),
             (["base", "equal", "art"], "'art': behind the commits stand"),
-            (["base", "equal", "--effect=3"], "--effect: '3' is no percentage between 0 and 100; write --effect=3%"),
-            (["base", "equal", "--effect=0%"], "--effect: '0%' is no percentage"),
-            (["base", "equal", "--replicates=5"], "--replicates: '5' is no whole number from 20 to 10000"),
+            (["base", "equal", "--effect=3"], "--effect: '3' is not a percentage between 0 and 100; write --effect=3%"),
+            (["base", "equal", "--effect=0%"], "--effect: '0%' is not a percentage"),
+            (["base", "equal", "--replicates=5"], "--replicates: '5' is not a whole number from 20 to 10000"),
             (["base", "equal", "--tread=1"], "there is no option --tread"),
             (["base", "equal", "--reps=2"], "--reps has no meaning in ci; write --replicates=N"),
             (
                 ["base", "equal", "--threads=1..4"],
                 "'1..4' is a range; every row is named here: write a list, --threads={1,2,4}",
             ),
-            (["base", "equal", "--index={art,cuckoo"], "--index: '{art,cuckoo' has a brace that nothing closes"),
-            (["base", "equal", "--index=art}"], "--index: 'art}' has a brace that nothing opens"),
+            (["base", "equal", "--index={art,cuckoo"], "--index: '{art,cuckoo' has an opening brace without a closing one"),
+            (["base", "equal", "--index=art}"], "--index: 'art}' has a closing brace without an opening one"),
             (["base", "equal", "--index={art,art}"], "--index: art is there twice"),
             (["base", "equal", "--time=1s", "--ops=5"], "--time and --ops"),
             (["base", "equal", "--markdown=/no/such/file"], "--markdown: /no/such/file: No such file or directory"),

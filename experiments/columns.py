@@ -2,8 +2,8 @@
 
     columns.py        writes docs/columns.md, the dictionary
 
-The name of a column is its place in the document: throughput.per_second. In a pattern `<name>` stands for any key of a table whose keys
-are not fixed, such as the causes of aborts, and for the fields that tell elements of a list apart.
+The name of a column is its place in the document: throughput.per_second. In a pattern, `<name>` stands for a key of a table whose keys
+are not fixed, such as the causes of aborts. It also stands for the fields that distinguish the elements of a list.
 """
 import json
 import pathlib
@@ -14,18 +14,18 @@ TREE = pathlib.Path(__file__).resolve().parents[1]
 SCHEMA = json.loads((TREE / "harness/result/result.schema.json").read_text(encoding="utf-8"))
 KINDS = {"string": str, "boolean": bool, "integer": int, "number": float}
 WORDS = {str: "text", bool: "true or false", int: "whole number", float: "number"}
-KEYS = ("family", "name", "percent", "node")   # an element of a list that begins with one is told apart by those that it has
+KEYS = ("family", "name", "percent", "node")   # fields that distinguish the elements of a list, if the first field is one of them
 
-# A row of an export with --series: which run it is of, and where in the run.
+# The first columns of a row with --series name its run; the columns in SERIES give the place in the run.
 OF_THE_RUN = ("run_id", "point_hash", "replicate", "status", "config.index", "config.sync", "config.threads", "config.workload")
 SERIES = {
     "throughput": {
-        "number": (int, "of the interval, from 0; empty where the run has no series"),
-        "start_s": (float, "seconds from the beginning of the measured phase to that of the interval"),
-        "throughput.interval_s": (float, "seconds of the interval"),
-        "throughput.series": (float, "operations a second in the interval"),
+        "number": (int, "number of the interval, from 0; empty if the run has no series"),
+        "start_s": (float, "seconds from the start of the measured phase to the start of the interval"),
+        "throughput.interval_s": (float, "length of the interval, in seconds"),
+        "throughput.series": (float, "operations per second in the interval"),
     },
-    "rows": {"number": (int, "of the row, from 0; empty where the run has no rows")},
+    "rows": {"number": (int, "number of the row, from 0; empty if the run has no rows")},
 }
 
 
@@ -47,7 +47,7 @@ def not_null(schema):
 
 
 def keys_of(items):
-    """The fields that tell elements of a list apart; none if nothing does."""
+    """Returns the fields that distinguish the elements of a list; none if there are no such fields."""
     fields = list(items.get("properties", {}))
     return [key for key in KEYS if key in fields] if fields and fields[0] in KEYS else []
 
@@ -73,7 +73,7 @@ def patterns(schema, place=""):
     kind = type(examples[0]) if examples else KINDS[schema["type"]]
     description = schema.get("description", "")
     if place.endswith("_reason"):
-        description = f"why the columns {place.removesuffix('_reason')}. ... are empty"
+        description = f"reason why the columns {place.removesuffix('_reason')}. ... are empty"
     elif examples and kind is str:
         description = "; ".join(filter(None, [", ".join(examples), description]))
     return [Column(place, kind, description)]
@@ -111,7 +111,7 @@ def run_columns():
 
 
 def series_columns(series):
-    """The columns of a row of a series."""
+    """Returns the columns of a row of a series."""
     of_run = [column for name in OF_THE_RUN for column in run_columns() if column.name == name]
     own = [Column(name, *rest) for name, rest in SERIES[series].items()]
     if series == "throughput":
@@ -126,13 +126,13 @@ def series_columns(series):
 
 
 def one(columns, document):
-    """A row: name -> (pattern, value), of those columns only."""
+    """Returns the row of a document, name -> (pattern, value), with these columns only."""
     wanted = {column.name for column in columns}
     return {name: found for name, found in flat(SCHEMA, document).items() if found[0] in wanted}
 
 
 def series_rows(series, columns, document):
-    """The rows of a series of a document; one that says why where it has none."""
+    """Returns the rows of a series of a document. Without a series it is one row that says why."""
     run = one(columns, document)
     found = document.get(series)
     if not found:
@@ -147,14 +147,14 @@ def series_rows(series, columns, document):
         own = {"number": i, "start_s": i * found["interval_s"], "throughput.interval_s": found["interval_s"], "throughput.series": rate}
         row = {**run, **{name: (name, value) for name, value in own.items()}}
         for name, rates in (document["sync"].get("series") or {}).items():
-            if i < len(rates):   # those at the end may be left out
+            if i < len(rates):   # the last intervals may have no rate
                 row[f"sync.series.{name}"] = "sync.series.<name>", rates[i]
         rows.append(row)
     return rows
 
 
 def table(columns):
-    """Lines of Markdown. A column and the one that says why it is empty are one line."""
+    """Returns lines of Markdown. A column and its _reason column share a line."""
     names = {column.name for column in columns}
     lines = ["| column | type | description |", "|---|---|---|"]
     for column in columns:
@@ -165,21 +165,21 @@ def table(columns):
 
 
 def dictionary():
-    """The text of docs/columns.md."""
+    """Returns the text of docs/columns.md."""
     lines = [
         "# Columns of an export",
         "",
         "<!-- Written by experiments/columns.py from harness/result/result.schema.json. -->",
         "",
-        "`./bench export RESULTS... --format=csv` writes a row for each run. `--format=jsonl` and `--format=parquet` have the same columns.",
+        "`./bench export RESULTS... --format=csv` writes one row for each run. `--format=jsonl` and `--format=parquet` have the same columns.",
         "The name of a column is its place in the result document. `<name>` stands for any name that occurs in the results.",
         "Lists whose elements have no name are left out: series, rows, threads, caches, histograms.",
         "",
         "A value that was not measured is empty in CSV, and null in JSON lines and Parquet. It is never zero. A column that may be empty",
-        "has another beside it, with `_reason` at its end, which says why. Where a whole part of the document is missing, one such column",
-        "speaks for the part: `latency_reason`.",
+        "has a second column with the suffix `_reason`, which says why. If a whole part of the document is missing, one such column",
+        "gives the reason for the part: `latency_reason`.",
         "",
-        "There is an index with the name `null`, which pandas takes for a missing value unless it is told:",
+        "One index has the name `null`, which pandas reads as a missing value by default. Read with:",
         "`pandas.read_csv(file, keep_default_na=False, na_values=[\"\"])`.",
         "",
         "## A row of a run",
@@ -196,7 +196,7 @@ def dictionary():
             lines += ["", f"### {part}", *(["", f"{text}."] if text else []), "", *table(columns)]
     for series, option in (("throughput", "--series"), ("rows", "--series=rows")):
         of = "interval of throughput.series" if series == "throughput" else "row of the document (`harness rows`)"
-        lines += ["", f"## A row with `{option}`", "", f"A row for each {of}. `run_id` joins it with the row of its run.", ""]
+        lines += ["", f"## A row with `{option}`", "", f"There is one row for each {of}. `run_id` joins it with the row of its run.", ""]
         lines += table(series_columns(series))
     return "\n".join(lines) + "\n"
 

@@ -1,23 +1,24 @@
 """An experiment is a TOML file beside this one, checked before anything runs.
 
-    title, source        what is drawn, and whose figure it redraws
+    title, source        title of the figure, and the published figure that it redraws
     run                  options of every run
-    [quick], [full]      run: options of that mode; replicates
+    [quick], [full]      run: options of that mode; replicates: how many runs each point has
     [[panel]]            one chart
       title
-      x                  {option, title, quick, full}: an axis of the command line and its values, those of full being those of
-                         quick if not given; "processors" stands for 1, 2, 4, ... up to the processors of this machine;
-                         scale = "log" draws doubling values evenly, "steps" joins words that are ever more of the same
+      x                  {option, title, quick, full}: an option of the command line and its values in either mode; without
+                         full, both modes have the values of quick. "processors" stands for 1, 2, 4, ... up to the processors
+                         of this machine. scale = "log" spaces doubling values evenly; "steps" connects words that are
+                         increasing amounts of one thing
       y                  a word of METRICS
-      run                options of its runs
-      order              names of curves from the best to the worst, where only that is known
-      note               what the figure must say beside the title; quick_note, full_note: in that mode only
-      [[panel.curve]]    name, run; only: the values of x that it has, if not all
+      run                options of the panel's runs
+      order              names of curves from the best to the worst, if only their order was published
+      note               text beside the title of the panel; quick_note, full_note: in that mode only
+      [[panel.curve]]    name, run; only: values of x at which it is measured, if not all
       [[panel.published]] name, points: [[x, y], ...]
-      [[panel.rerun]]    the same of numbers that nobody published: a run of the original's code has them
+      [[panel.rerun]]    the same, for unpublished numbers from a run of the original's code
 
-Options given later replace those of the same name: experiment, mode, the user's own, panel, curve, x. The user's own may not
-name what tells the points of the figure apart.
+A later option replaces an earlier one of the same name, in this order: experiment, mode, the user's own, panel, curve, x. The user's
+options must not include those that distinguish the points of the figure.
 """
 import os
 import pathlib
@@ -31,7 +32,7 @@ MODES = ("quick", "full")
 
 
 class InputError(Exception):
-    """One line for the user."""
+    """An error in the input, with a message of one line for the user."""
 
 
 def at(*keys):
@@ -57,13 +58,14 @@ def aborts(document):
 
 
 def entries(document):
-    """Page faults and context switches an operation."""
+    """Returns the page faults and context switches per operation."""
     events = {event["name"]: event for event in at("pmu")(document)["events"] if event["family"] == "software"}
     return sum(at("count")(events[name])["per_operation"] for name in ("page-faults", "context-switches"))
 
 
-# The title of the axis, and a number of one result document, or NoNumber. `speedup` is drawn relative to the first x of the same
-# curve and replicate, `gain` relative to the first curve at the same x and replicate, which is not drawn itself.
+# Each metric has the title of its axis, and a function that reads it from a result document or raises NoNumber. `speedup` is drawn
+# relative to the first x of the same curve and replicate. `gain` is drawn relative to the first curve at the same x and replicate;
+# that curve itself is not drawn.
 METRICS = {
     "throughput": ("million operations a second", lambda d: d["throughput"]["per_second"] / 1e6),
     "speedup": ("times the first", lambda d: d["throughput"]["per_second"]),
@@ -80,12 +82,14 @@ METRICS = {
 }
 
 
-# Numbers that stand beside ours: the tables of a panel, and what the figure says of where they are from.
+# Tables of a panel with numbers of other sources, and the words with which the figure names the source.
 BESIDE = {"published": "published", "rerun": "the original's code, not published"}
 
 
 @dataclass
 class Curve:
+    """A curve, with the options of its runs and the values of x at which it is measured."""
+
     name: str
     run: list
     only: list  # empty: all
@@ -102,7 +106,7 @@ class Panel:
     curves: list
     note: str = ""
     order: list = field(default_factory=list)
-    beside: list = field(default_factory=list)  # of (name with where it is from, [(x, y), ...])
+    beside: list = field(default_factory=list)  # (name with its source, [(x, y), ...])
 
     @property
     def numeric(self):
@@ -120,7 +124,7 @@ class Panel:
 
 @dataclass(frozen=True)
 class Point:
-    """One place in the figure, and the options that measure it."""
+    """A point of the figure, and the options of its runs."""
 
     panel: int
     curve: str
@@ -139,7 +143,7 @@ class Experiment:
     points: list
 
     def notes(self):
-        """Lines: what all runs have in common, and what a point of the figure is."""
+        """Returns lines with the options that all runs share, and with the meaning of a point and its whisker."""
         common = [a for a in self.points[0].arguments if all(a in point.arguments for point in self.points)]
         return [
             f"{self.mode}: {' '.join(common)}",
@@ -159,14 +163,14 @@ def name_of(argument):
 
 
 def seed_of(arguments, replicate):
-    """Every block has a seed of its own, which all its points share: what depends on which keys are popular, or where they lie, then
-    varies in a figure as much as it does. The user's own, or 1, is that of the first."""
+    """Returns the seed of a block. All points of a block share it, and every block has another one, so the replicates of a point
+    also vary in which keys are popular and where they lie. The first block has the user's seed, or 1."""
     given = [argument.removeprefix("--seed=") for argument in arguments if name_of(argument) == "--seed"]
     return int(given[-1]) + replicate if given else 1 + replicate
 
 
 def merged(*lists):
-    """Options in order, where the last of each name counts."""
+    """Merges lists of options; the last option of each name counts."""
     out = {}
     for arguments in lists:
         for argument in arguments:
@@ -177,7 +181,7 @@ def merged(*lists):
 
 
 def up_to(processors):
-    """1, 2, 4, ... and the number itself."""
+    """Returns 1, 2, 4, ... and the number itself."""
     out = [1 << i for i in range(processors.bit_length()) if 1 << i < processors]
     return [*out, processors]
 
@@ -194,7 +198,7 @@ def number_format(values):
 
 
 class Table:
-    """A table of the file: asked for what it must and may have, it refuses the rest."""
+    """A table of the file. The caller takes the keys that it knows; done() refuses any other."""
 
     def __init__(self, where, table):
         self.where, self.rest = where, dict(table)
@@ -223,7 +227,7 @@ class Table:
 
     def done(self):
         if self.rest:
-            raise InputError(f"{self.where}: there is no '{next(iter(self.rest))}' here; experiments/definition.py says what is")
+            raise InputError(f"{self.where}: there is no key '{next(iter(self.rest))}' here; experiments/definition.py lists the keys")
 
 
 def read_panel(table, mode, processors=None):
@@ -269,8 +273,8 @@ def read_panel(table, mode, processors=None):
 
 
 def load(name, mode, own=(), processors=None):
-    """The experiment with its points. `own`: the user's options; `processors`: how many the machine has, if not as many as this one.
-    Raises InputError."""
+    """Returns the experiment with its points. `own` has the user's options. `processors` is the number of processors of the machine
+    that ran it, if not this one. Raises InputError."""
     path = FOLDER / f"{name}.toml"
     if name not in names():
         raise InputError(f"there is no experiment '{name}'; there are {', '.join(names())}")

@@ -599,7 +599,7 @@ class Gaps(unittest.TestCase):
         drawn, gaps = runner.rows(self.experiment, self.results)
         self.assertEqual([r["replicate"] for r in drawn], [0, 1, 2])
         self.assertEqual(gaps, [])
-        line = "noisy: in 1 of 3 runs others had a thread's processor"
+        line = "noisy: in 1 of 3 runs other programs had a thread's processor"
         self.assertEqual(missing.noise(drawn), [line])
         self.assertIn(f"  {line}", runner.summary(self.experiment, drawn, gaps).splitlines())
 

@@ -1,12 +1,12 @@
-"""Writes results as a table: what `./bench export` does.
+"""Writes results as a table; `./bench export` runs it.
 
     ./bench export RESULTS... [--format=csv|jsonl|parquet] [--series[=throughput|rows]] [--out=FILE]
 
-RESULTS are documents, as --json prints them, or folders of them, as --out writes them; results of `ab` and of experiments too. There
-is a row for each run, or with --series for each interval of throughput.series, or each row of the document. docs/columns.md says what
-the columns are. CSV is the default, on standard output. Parquet needs --out.
+RESULTS are documents that --json printed, or folders that --out wrote. Results of `ab` and of experiments are accepted, too. There is
+one row for each run. With --series there is one row for each interval of throughput.series, with --series=rows one for each row of the
+document. docs/columns.md describes the columns. The default is CSV on standard output. Parquet needs --out.
 
-Exit status: 0; 2 for wrong input, and nothing is written then.
+Exit status: 0, or 2 for wrong input; then nothing is written.
 """
 import csv
 import io
@@ -26,7 +26,7 @@ FORMATS = ("csv", "jsonl", "parquet")
 class Request:
     results: list
     format: str = "csv"
-    series: str = ""   # empty: rows of runs
+    series: str = ""   # empty: one row for each run
     out: pathlib.Path | None = None
 
 
@@ -54,7 +54,7 @@ def parse(arguments):
     if not request.results:
         raise InputError("name results to export: files of --json, or a folder of --out")
     if request.format == "parquet" and request.out is None:
-        raise InputError("--format=parquet: a file that is not text; say where with --out=FILE")
+        raise InputError("--format=parquet: the output is not text; name its file with --out=FILE")
     return request
 
 
@@ -65,7 +65,7 @@ def is_result(document):
 
 
 def results_in(value):
-    """The documents in a JSON value: a result, a line that an experiment has kept, or a comparison of `ab`."""
+    """Returns the documents in a JSON value: a result, a line of an experiment's results.jsonl, or a comparison of `ab`."""
     if is_result(value):
         return [value]
     if not isinstance(value, dict):
@@ -77,7 +77,7 @@ def results_in(value):
 
 
 def read_file(path):
-    """The documents of a file, each with where it stands."""
+    """Returns the documents of a file, each with the place where it stands."""
     try:
         text = path.read_text(encoding="utf-8")
     except OSError as error:
@@ -109,7 +109,7 @@ def read_file(path):
 
 
 def read(path):
-    """The documents of a file, or of a folder in the order in which they were measured."""
+    """Returns the documents of a file, or of a folder in the order in which they were measured."""
     if not path.is_dir():
         return read_file(path)
     files = sorted([*path.glob("*.json"), *path.glob("*.jsonl")])
@@ -119,8 +119,8 @@ def read(path):
 
 
 def table(series, documents):
-    """The columns that there are, name -> kind, and the rows, each name -> value. Columns whose names are fixed are always there.
-    `documents`: each with where it stands."""
+    """Returns the columns, name -> kind, and the rows, each name -> value. Columns with fixed names are always present. `documents`
+    has each document with its place."""
     patterns = columns.series_columns(series) if series else columns.run_columns()
     rows, names = [], {pattern.name: {} for pattern in patterns}
     for where, document in documents:
@@ -140,7 +140,7 @@ def table(series, documents):
 
 
 def word(value):
-    """A value as text of CSV: true and false as JSON has them."""
+    """Returns a value as text of CSV; true and false are spelled as in JSON."""
     return str(value).lower() if isinstance(value, bool) else value
 
 
@@ -166,7 +166,7 @@ def as_parquet(kinds, rows):
     arrays = {}
     for name, kind in kinds.items():
         values = [row.get(name) for row in rows]
-        large = kind is int and any(value is not None and value >= 1 << 63 for value in values)   # a seed
+        large = kind is int and any(value is not None and value >= 1 << 63 for value in values)   # a seed may be as large
         try:
             arrays[name] = pyarrow.array(values, pyarrow.uint64() if large else types[kind])
         except (pyarrow.ArrowException, TypeError) as error:
@@ -177,7 +177,7 @@ def as_parquet(kinds, rows):
 
 
 def keep(path, data):
-    """Writes the file, all of it or nothing."""
+    """Writes the whole file or nothing."""
     part = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
         part.write_bytes(data)
@@ -198,7 +198,7 @@ def export_main(arguments):
     try:
         sys.stdout.buffer.write(data)
         sys.stdout.buffer.flush()
-    except BrokenPipeError:   # `| head` has enough
+    except BrokenPipeError:   # the reader, such as `| head`, has closed the pipe
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
     return 0
 
@@ -210,6 +210,6 @@ if __name__ == "__main__":
     try:
         sys.exit(export_main(sys.argv[1:]))
     except InputError as wrong:
-        line = "".join(letter if letter.isprintable() else "?" for letter in str(wrong))   # a name of a file may have any
+        line = "".join(letter if letter.isprintable() else "?" for letter in str(wrong))   # a file name may contain any character
         print(f"harness: export: {line}", file=sys.stderr)
         sys.exit(2)

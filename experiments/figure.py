@@ -1,9 +1,8 @@
-"""The figures of an experiment, as SVG, PNG and PDF.
+"""Draws the figures of an experiment, as SVG, PNG and PDF.
 
-`save` draws all panels in one picture, which says itself what was run, on which machine, and what is missing from it. `save_paper`
-draws each panel alone and exactly as large as is asked for, without a title; what the picture does not say goes into a caption file
-beside it. Curves differ in marker and dash besides the colour. The colours of a paper differ in brightness, so that grey print
-keeps them apart.
+`save` draws all panels in one picture. Its text names the options, the machine, and what is missing from the picture. `save_paper` draws
+each panel alone, in exactly the requested size and without a title; a caption file beside it has the rest of the text. Curves differ in
+marker and dash as well as in colour. The colours for papers also differ in brightness, so that they remain distinct in grey print.
 """
 import dataclasses
 import re
@@ -16,14 +15,14 @@ import vl_convert
 import gaps as missing
 from definition import METRICS, InputError, number_format, shared_words
 
-COLUMNS = 2   # of panels in one picture
-APART = {name: "independent" for name in ("color", "fill", "stroke", "shape", "strokeDash", "xOffset")}   # scales of panels
+COLUMNS = 2   # columns of panels in one picture
+APART = {name: "independent" for name in ("color", "fill", "stroke", "shape", "strokeDash", "xOffset")}   # each panel has scales of its own
 SHAPES = ("circle", "square", "triangle-up", "diamond", "cross", "triangle-down", "triangle-right", "triangle-left")
 DASHES = ([1, 0], [7, 2], [2, 2], [9, 2, 2, 2], [4, 3], [12, 3], [1, 3], [7, 2, 1, 2, 1, 2])
 COLORS = ("#4c78a8", "#f58518", "#54a24b", "#e45756", "#72b7b2", "#b279a2", "#c9a227", "#ff9da6", "#9d755d", "#8a8a8a")
 VIRIDIS = ((68, 1, 84), (59, 82, 139), (33, 145, 140), (94, 201, 98), (253, 231, 37))   # from dark to bright, evenly
-BRIGHTEST_LINE = 0.7   # a share of VIRIDIS: brighter lines are lost on paper, and bars have an outline
-LETTER = 0.5       # an average letter's width, in font sizes
+BRIGHTEST_LINE = 0.7   # share of VIRIDIS: brighter lines are hard to see on paper; bars have an outline
+LETTER = 0.5       # width of an average letter, in font sizes
 
 
 @dataclasses.dataclass(frozen=True)
@@ -43,12 +42,12 @@ class Look:
 
 
 def wrapped(text, width, font):
-    """Lines that fit the width."""
+    """Breaks a text into lines that fit the width."""
     return textwrap.wrap(text, max(20, int(width / (font * LETTER))), break_on_hyphens=False)
 
 
 def points_of(panel, number, drawn):
-    """The points of a panel: one for each curve and x that was measured, with the median and the spread of its runs."""
+    """Returns the points of a panel: one for each curve and x that was measured, with the median and the spread of its runs."""
     out = []
     for curve in panel.curves:
         for x in panel.x:
@@ -61,7 +60,7 @@ def points_of(panel, number, drawn):
 
 
 def known_of(panel):
-    """Numbers that stand beside ours."""
+    """Returns the numbers of other sources that the panel shows beside ours."""
     return [{"curve": name, "x": x, "y": y} for name, points in panel.beside for x, y in points]
 
 
@@ -92,7 +91,7 @@ def viridis(share):
 
 
 def hues(names, ours, look, joined):
-    """A color for each name. On paper they go from dark to bright, of bars as far as they can."""
+    """Returns a colour for each name. On paper they go from dark to bright; bars use a wider range than lines."""
     if not look.paper:
         return in_turn(COLORS, names)
     of = names if joined else [name for name in names if name in ours]
@@ -113,7 +112,7 @@ def channels(names, ours, look, joined):
 
 
 def markers(rows, look, tells, **mark):
-    """A layer of markers. `tells`: from `channels`."""
+    """Returns a layer of markers. `tells` comes from `channels`."""
     return (
         altair.Chart(altair.Data(values=rows))
         .mark_point(size=look.font * 4, strokeWidth=1.2, opacity=1, fillOpacity=altair.ExprRef("datum.hollow ? 0 : 1"), **mark)
@@ -126,7 +125,7 @@ def x_axis(panel, at):
     if panel.numeric:
         scale = altair.Scale(type="log", base=2, padding=14) if panel.log else altair.Scale(zero=False, padding=14)
         return altair.X("x:Q", title=panel.x_title, scale=scale, axis=altair.Axis(values=at, format=number_format(at)))
-    # Only what tells them apart.
+    # Labels leave out the prefix that all values share.
     shared = shared_words(panel.x) if panel.option in ("index", "workload", "slo") else 0
     longest = max(map(len, panel.x)) - shared
     angle = -30 if longest > 8 else 0
@@ -170,7 +169,7 @@ def plot(panel, points, known, look):
 
 
 def legend(panel, points, known, look):
-    """A chart that shows each curve as it is drawn, in as many columns as its width has room for; None where there is no curve."""
+    """Returns a chart that shows how each curve is drawn, in as many columns as fit its width; None without curves."""
     names = names_of(points, known)
     if not names:
         return None
@@ -208,7 +207,7 @@ def legend(panel, points, known, look):
 
 
 def notes(lines, look, width):
-    """A chart that is nothing but small lines of text."""
+    """Returns a chart that consists of small lines of text."""
     rows = [{"text": line, "row": i} for i, line in enumerate(line for text in lines for line in wrapped(text, width, look.small))]
     text = altair.Chart(altair.Data(values=rows)).mark_text(align="left", baseline="top", fontSize=look.small, color="#555")
     y = altair.Y("row:Q", axis=None, scale=altair.Scale(domain=[0, len(rows)], range=[0, len(rows) * look.small * 1.3]))
@@ -216,7 +215,7 @@ def notes(lines, look, width):
 
 
 def whole(charts, look, spacing):
-    """One picture of the charts below each other, in whose text all sizes are the look's."""
+    """Returns one picture with the charts below each other; the look sets all sizes of text."""
     picture = altair.vconcat(*charts, spacing=spacing).resolve_scale(**APART)
     text = {"labelFontSize": look.font - 1, "titleFontSize": look.font, "titleFontWeight": "normal", "labelLimit": 400}
     colors = {"labelColor": look.ink, "titleColor": look.ink, "domainColor": look.ink, "tickColor": look.ink}
@@ -224,7 +223,7 @@ def whole(charts, look, spacing):
 
 
 def with_legend(panel, points, known, look):
-    """The charts of a panel, from the top."""
+    """Returns the charts of a panel from top to bottom: the legend and the plot."""
     box = plot(panel, points, known, look).properties(width=look.width, height=look.height)
     above = legend(panel, points, known, look)
     return [box] if above is None else [above, box]
@@ -240,7 +239,7 @@ def said_of(experiment, number, measured, gaps):
 
 
 def chart(experiment, number, drawn, gaps, look):
-    """A panel with its title."""
+    """Returns a panel with its title."""
     panel = experiment.panels[number]
     points, known = points_of(panel, number, drawn), known_of(panel)
     below = said_of(experiment, number, [row for row in drawn if row["panel"] == number], gaps)
@@ -258,7 +257,7 @@ def chart(experiment, number, drawn, gaps, look):
 
 
 def save(experiment, drawn, gaps, machine, folder):
-    """Writes figure.svg, .png and .pdf into the folder, beside which page.py writes figure.html; returns their names, in words."""
+    """Writes figure.svg, .png and .pdf into the folder; page.py writes figure.html there. Returns a line that names all four."""
     look = Look()
     charts = [chart(experiment, number, drawn, gaps, look) for number in range(len(experiment.panels))]
     across = min(len(charts), COLUMNS)
@@ -274,13 +273,13 @@ def save(experiment, drawn, gaps, machine, folder):
 
 
 def size_of(svg):
-    """The width and height of a picture."""
+    """Returns the width and height of a picture."""
     return tuple(float(re.search(rf'<svg[^>]* {side}="([0-9.]+)"', svg).group(1)) for side in ("width", "height"))
 
 
 def fitted(panel, points, known, width, height, font):
-    """The picture of a panel, which is as large as is asked for with all that is in it; with no height its plot is half as high as
-    the picture is wide. Raises InputError where axes and legend leave too little for the plot."""
+    """Returns the picture of a panel in exactly the requested size, axes and legend included. Without a height, the plot is half as
+    high as the picture is wide. Raises InputError if axes and legend leave too little space for the plot."""
     look = Look(width, height or width / 2, font, paper=True)
     for _ in range(8):
         if look.width < 5 * font or look.height < 5 * font:
@@ -296,9 +295,8 @@ def fitted(panel, points, known, width, height, font):
 
 
 def save_paper(experiment, drawn, gaps, machine, folder, size):
-    """Writes NAME.svg, .png, .pdf and .caption.txt into the folder, or of several panels NAME-1.svg and so on; returns what it has
-    written, in words. `size`: width, height or None, and font size, in points. Raises InputError as `fitted` does, before anything is
-    written."""
+    """Writes NAME.svg, .png, .pdf and .caption.txt into the folder; with several panels NAME-1.svg and so on. Returns a line that names
+    the files. `size` has width, height or None, and font size, in points. Raises InputError as `fitted` does, before it writes."""
     panels = enumerate(experiment.panels)
     pictures = [fitted(panel, points_of(panel, number, drawn), known_of(panel), *size) for number, panel in panels]
     for number, (panel, picture) in enumerate(zip(experiment.panels, pictures, strict=True)):

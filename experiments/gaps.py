@@ -1,20 +1,23 @@
 """Gaps of a figure: the points that have no number, and why. The figure says so itself, below the title of the panel.
 
-A run may have none because this machine cannot really do it (`degraded`), because it does not fit (`skipped`), because it failed,
-or because there was nothing to find, such as a rate that keeps a bound.
+A run has no number for one of four reasons:
+    degraded    this machine cannot do what the run asks for, such as hardware transactions
+    skipped     the run does not fit the machine
+    failed      the run ended with an error
+    none        the run had nothing to find, such as a rate that keeps a bound
 """
 from dataclasses import dataclass
 
-NOISY = 1.5   # the most over the least
+NOISY = 1.5   # ratio of the greatest to the least number of a point, above which the point is noisy
 
 
 class NoNumber(Exception):
-    """Raised by a metric: why this document has none."""
+    """Raised by a metric for a document without its number; the message is the reason."""
 
 
 @dataclass(frozen=True)
 class Gap:
-    """A run, or with no replicate all of a point."""
+    """A missing run. Without a replicate, all runs of the point are missing."""
 
     panel: int
     curve: str
@@ -38,14 +41,14 @@ def why_none(document):
 
 
 def place(gaps, replicates):
-    """As text: "4", "4 in 2 of 3 runs". `gaps`: all of one reason at one point."""
+    """Returns a point as text: "4", or "4 in 2 of 3 runs". `gaps` has all gaps of one reason at this point."""
     of = len({gap.replicate for gap in gaps})
     runs = "" if gaps[0].replicate is None or of == replicates else f" in {of} of {replicates} runs"
     return f"{gaps[0].x}{runs}"
 
 
 def lines(gaps, experiment, number):
-    """A line for each reason why something is missing from the panel."""
+    """Returns one line for each reason why something is missing from the panel."""
     panel = experiment.panels[number]
     names = [curve.name for curve in panel.curves]
     by_reason = {}
@@ -65,14 +68,14 @@ def lines(gaps, experiment, number):
 
 
 def noise(rows, metric=""):
-    """A line where others had the processors of some runs, and one where points vary too much from run to run for a look to tell
-    them apart. `rows`: of one panel, which draws `metric`."""
+    """Returns a line if other programs had the processors of some runs, and a line if points vary too much from run to run to be
+    compared by eye. `rows` has the runs of one panel, which draws `metric`."""
     crowded = sum(row["noisy"] for row in rows)
-    lines = [f"noisy: in {crowded} of {len(rows)} runs others had a thread's processor"] if crowded else []
+    lines = [f"noisy: in {crowded} of {len(rows)} runs other programs had a thread's processor"] if crowded else []
     by_point = {}
     for row in rows:
         by_point.setdefault((row["curve"], row["x"]), []).append(row["y"])
-    zero = -100 if metric == "gain" else 0   # nothing a second
+    zero = -100 if metric == "gain" else 0   # a gain of -100 % is a throughput of 0
     wide = [ys for ys in by_point.values() if max(ys) - zero > NOISY * (min(ys) - zero)]
     if wide:
         lines.append(f"too noisy: {len(wide)} of {len(by_point)} points vary more than {NOISY}-fold from run to run")

@@ -1,12 +1,13 @@
-"""Nodes on the way of a fetch in chains, of Wiscer's workloads over many seeds, beside those of Wiscer's code, which are of one.
+"""Compares the nodes that a fetch visits in `chained` with those of Wiscer's own code, for Wiscer's workloads.
 
-    nodes.py HARNESS [OPTIONS]       SEEDS=N in the environment for another number than 20, at least 2
+    nodes.py HARNESS [OPTIONS]       SEEDS=N in the environment sets another number of seeds than 20, at least 2
 
-A seed says which keys are popular, and so where they stand in their chains: under skew a few of them decide. What a seed cannot
-change is the mean over all seeds, of any popularity: where nothing is inserted or erased, a key is as likely to stand before
-another of its chain as after it, so a fetch visits 1 + load / 2 nodes, 1.477 of a million keys in 2^20 chains. A number of
-Wiscer's code, which nobody published, is one draw: ours are right if it lies where the seeds do. Of 20M requests as there, those of
-the first row left out. Counts, so runs go side by side.
+The seed decides which keys are popular, and so where they stand in their chains. Under skew a few keys decide the count. The mean over
+all seeds does not depend on popularity: without inserts and erases, a key is as likely to stand before another key of its chain as
+after it. So a fetch visits 1 + load / 2 nodes on average, 1.477 for a million keys in 2^20 chains.
+
+The unpublished numbers of Wiscer's code are one draw for each workload. Our numbers are right if the draw lies among those of our seeds.
+Both come from 20M requests without the first row. The script counts nodes and takes no times, so runs may go in parallel.
 """
 
 import concurrent.futures
@@ -22,7 +23,7 @@ from child import ends_with_us
 
 
 def draws():
-    """Workloads and nodes a fetch, as the figure of wiscer-seven has them."""
+    """Returns the workloads with the nodes per fetch of Wiscer's code, from wiscer-seven.toml."""
     figure = tomllib.loads(pathlib.Path(__file__).with_name("wiscer-seven.toml").read_text())["panel"][0]
     return next(curve["points"] for curve in figure["rerun"] if curve["name"] == "chained")
 
@@ -38,9 +39,9 @@ def nodes(harness, workload, options, seed):
 
 def main(arguments):
     if not arguments:
-        sys.exit("nodes: write nodes.py HARNESS [OPTIONS]")
+        sys.exit("nodes: the usage is nodes.py HARNESS [OPTIONS]")
     harness, *options = arguments
-    seeds = max(2, int(os.environ.get("SEEDS", "20")))   # one has no deviation
+    seeds = max(2, int(os.environ.get("SEEDS", "20")))   # one number has no deviation
     print(f"{'workload':25} one draw  mean of {seeds} seeds, its error   deviation  least .. most")
     with concurrent.futures.ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
         for workload, draw in draws():

@@ -1,5 +1,5 @@
-"""The page of an experiment: one HTML file that needs no network. Its curves can be filtered, two results stand side by side, and it can
-be used from the keyboard, in the dark, on a telephone, and on paper."""
+"""Writes the page of an experiment: one HTML file that needs no network. Its reader can filter curves and set two points side by side. It
+works by keyboard, in dark mode, on a narrow screen, and in print."""
 import html
 import json
 import pathlib
@@ -67,14 +67,14 @@ def compared(experiment, results):
             points.append({"label": f"{point.curve}, {panel.x_title} {point.x}{title}", "values": values, "reasons": reasons})
         places.append({"panel": point.panel, "curve": point.curve, "x": point.x, "point": number_of[point.arguments]})
     names = list(dict.fromkeys(name for point in points for name in point["values"]))
-    names.sort(key=lambda name: PARTS.index(name.split(".")[0]))   # stable: else as in the schema
+    names.sort(key=lambda name: PARTS.index(name.split(".")[0]))   # a stable sort: within a part the order is that of the schema
     for point in points:
         point["reasons"] = {name: why for name in names if (why := reason_of(name, point["reasons"])) is not None}
     return {"points": points, "places": places, "columns": names}
 
 
 def panel_of(experiment, number, drawn, gaps):
-    """A panel as the page draws it: a chart as wide as there is room, and how each of its curves looks."""
+    """Returns a panel for the page: a chart that fills the available width, and the look of each curve."""
     panel = experiment.panels[number]
     look = figure.Look(ink="currentColor")
     points, known = figure.points_of(panel, number, drawn), figure.known_of(panel)
@@ -108,7 +108,7 @@ def save(experiment, drawn, gaps, machine, results, folder):
         **compared(experiment, results),
     }
     text = TEMPLATE.read_text(encoding="utf-8")
-    # The data come last: nothing is looked for in them.
+    # The data come last, so that no mark is searched for in them.
     for mark, content in (
         ("@TITLE@", html.escape(experiment.title)),
         ("@BUNDLE@", vl_convert.javascript_bundle()),

@@ -1,22 +1,25 @@
-"""Runs an experiment: what `harness experiment` does.
+"""Runs an experiment; `harness experiment` calls it.
 
-    ./bench experiment                    which there are
+    ./bench experiment                    lists the experiments
     ./bench experiment NAME [--quick|--full] [--dry-run] [--redraw] [--out=FOLDER] [-- OPTIONS OF EVERY RUN]
     ./bench experiment NAME --paper [--width=240] [--height=POINTS] [--font-size=8] ...
 
-Every run is a process of its own. A block has every point of the figure once, in random order, all with its own seed; there are as
-many blocks as replicates. A result is kept as soon as it is there, so that the same command goes on where a run before it was stopped or
-killed: results of this very binary with the same options count, others do not. A point that this machine cannot really run
-(status degraded) or that does not fit it (status skipped, with --fit) is left out from its first result on, and the figure
-says why. A run whose processors others had (status noisy) is drawn, and the figure says how many there are.
+Every run is a process of its own. A block runs every point of the figure once, in random order; all its runs share a seed, and each
+block has another one. There are as many blocks as replicates.
 
-In the folder (experiments/results/NAME-MODE, unless --out says another): results.jsonl, and figure.svg, .png, .pdf, .html. With
---paper instead of the latter, for each panel: NAME.svg, .png, .pdf without a title, so many points wide and high with all that is in
-it, and NAME.caption.txt, which says what was measured, where, and what is missing.
+Each result is kept at once, so after an interruption the same command continues where it stopped. Kept results count if they have the
+same options and come from this very binary. The status of a run decides what the figure shows:
+    degraded    this machine cannot really run the point: it is left out from its first result on, with the reason
+    skipped     the point does not fit this machine (--fit): likewise
+    noisy       other programs had a processor of the run: it is drawn, and the figure says how many such runs there are
 
---redraw measures nothing. It draws the results of the binary that wrote last into the folder, which may be another than this one,
-of another machine.
-Exit status: 0; 1 if a run failed; 2 for wrong input; 130 when interrupted.
+The output folder is experiments/results/NAME-MODE, or that of --out. It gets results.jsonl, and figure.svg, .png, .pdf and .html. With
+--paper each panel gets its own files instead: NAME.svg, .png and .pdf have no title and exactly the requested size; NAME.caption.txt
+says what was measured, on which machine, and what is missing.
+
+--redraw measures nothing. It draws the results of the binary that wrote last into the folder, even if that is another binary or ran on
+another machine.
+Exit status: 0; 1 if a run failed; 2 for wrong input; 130 after an interruption.
 """
 import hashlib
 import json
@@ -36,7 +39,7 @@ from child import ends_with_us
 from definition import METRICS, InputError
 from gaps import Gap, NoNumber
 
-SIZES = {"--width": (72, 2000), "--height": (72, 2000), "--font-size": (4, 40)}   # in points, from and to
+SIZES = {"--width": (72, 2000), "--height": (72, 2000), "--font-size": (4, 40)}   # in points: the least and the most
 COUNTS = ("ok", "noisy", "degraded", "skipped")
 
 
@@ -91,7 +94,7 @@ def parse(arguments):
 
 
 def points(name, value):
-    """The number of points that an option asks for."""
+    """Returns the number of points that an option asks for."""
     least, most = SIZES[name]
     try:
         number = float(value)
@@ -103,7 +106,7 @@ def points(name, value):
 
 
 def last_run(folder):
-    """The binary that wrote last into the folder, the number of processors where it ran, and the options of that run."""
+    """Returns the hash of the binary that wrote last into the folder, the processors of its machine, and the options of that run."""
     path = folder / "results.jsonl"
     last = None
     try:
@@ -112,11 +115,11 @@ def last_run(folder):
                 record = json.loads(line)
                 last = record["binary"], (record["document"].get("machine") or {}).get("processors"), record["arguments"]
             except (json.JSONDecodeError, KeyError, TypeError, AttributeError):
-                continue   # a line that a kill cut off
+                continue   # a killed run left an incomplete line
     except OSError as error:
-        raise InputError(f"--redraw: {path}: {error.strerror}; without --redraw it is measured") from None
+        raise InputError(f"--redraw: {path}: {error.strerror}; without --redraw it would be measured") from None
     if last is None:
-        raise InputError(f"--redraw: there is no result in {path}; without --redraw it is measured")
+        raise InputError(f"--redraw: there is no result in {path}; without --redraw it would be measured")
     return last
 
 
@@ -133,7 +136,7 @@ class Results:
                 file.seek(0)
                 text = file.read()
                 if text and not text.endswith("\n"):
-                    file.write("\n")  # a line that a kill cut off
+                    file.write("\n")  # a killed run left an incomplete line
         except OSError as error:
             raise InputError(f"--out: {error.filename or folder}: {error.strerror}") from None
         for line in text.splitlines():
@@ -172,7 +175,7 @@ class Results:
 
 
 def measure(harness, point, replicate, order):
-    """The result document of one process, or a line that says why there is none."""
+    """Makes one run in a process of its own. Returns its document and "", or None and the reason in one line."""
     seed = f"--seed={definition.seed_of(point.arguments, replicate)}"
     command = [harness, *definition.merged(point.arguments, [seed]), "--json", "--progress=none"]
     command += [f"--block={replicate}", f"--order={order}", f"--replicate={replicate}"]
@@ -193,7 +196,7 @@ def measure(harness, point, replicate, order):
 
 
 def run(experiment, harness, results):
-    """Measures what is not known yet. Returns the runs that failed: point, replicate, reason."""
+    """Measures the runs that have no result yet. Returns those that failed: point, replicate, reason."""
     failures = []
     begun, made = time.monotonic(), 0
     plan = []
@@ -247,7 +250,7 @@ def rows(experiment, results, failures=()):
 
 
 def relative(panel, rows):
-    """Rows of one panel as they are drawn: relative to others of them. And a gap for each that has none to compare with."""
+    """Returns the rows of one panel relative to their base, for `speedup` and `gain`; and a gap for each row whose base is missing."""
     if panel.y == "speedup":
         first, base, same = f"at {panel.x[0]}", lambda row: row["x"] == panel.x[0], lambda row: (row["curve"], row["replicate"])
     else:
@@ -266,7 +269,7 @@ def relative(panel, rows):
 
 
 def machine_of(results):
-    """A line for each machine that something ran on."""
+    """Returns a line for each machine that has results."""
     seen = {}
     for document in results.known.values():
         if machine := document.get("machine"):
@@ -296,11 +299,11 @@ def summary(experiment, drawn, gaps):
 
 
 def check_known(experiment, results, ran):
-    """Says how many runs of the figure are not there. Raises InputError if none is; `ran`: the options of one that is."""
+    """Prints how many runs of the figure are missing. Raises InputError if all are. `ran` has the options of a run that is there."""
     runs = [(point, replicate) for point in experiment.points for replicate in range(experiment.replicates)]
     absent = [r for r in runs if (r[0].arguments, r[1]) not in results.known and results.why_left_out(r[0]) is None]
     if len(absent) == len(runs):
-        raise InputError(f"--redraw: {results.path} has no run with these options; the last one had {' '.join(ran)}")
+        raise InputError(f"--redraw: {results.path} has no run with these options; its last run had {' '.join(ran)}")
     if absent:
         print(f"experiment: {len(absent)} of {len(runs)} runs are not in {results.path}", file=sys.stderr)
 
@@ -338,7 +341,7 @@ def experiment_main(harness, arguments):
     if request.dry:
         for point in () if request.redraw else experiment.points:
             print(" ".join([str(harness), *point.arguments]))
-        blocks = f"{experiment.replicates} replicates, of a seed each"
+        blocks = f"{experiment.replicates} replicates, each with a seed of its own"
         print(f"{len(experiment.points)} points, {blocks}", file=sys.stderr)
         return 0
     results = Results(folder, binary or hashlib.sha256(pathlib.Path(harness).read_bytes()).hexdigest())

@@ -1,9 +1,9 @@
-"""Whether an open loop sees a stall that a closed loop hides: the whole process stands still for 10 ms once a second.
+"""Checks that an open loop shows a stall that a closed loop hides. The whole process is stopped for 10 ms once a second.
 
     stall.py HARNESS [OPTIONS]
 
-Runs at half the rate that a closed loop does, without stalls and with them, and once more the closed loop with them. Prints the
-99th percentiles of the response time (from when an operation was due) and of the call itself.
+The script runs a closed loop with stalls, then an open loop at half the rate of an undisturbed closed loop, without and with stalls. It
+prints the 99th percentiles of the response time (since the operation was due) and of the call itself.
 """
 import json
 import os
@@ -19,7 +19,7 @@ PERIOD_S = 1
 
 
 def run(harness, options, stalls):
-    """The result of a run that stands still now and then, or not."""
+    """Makes a run, with or without stalls, and returns its result."""
     command = [harness, "--json", "--latency=all", *options]
     with subprocess.Popen(command, stdout=subprocess.PIPE, start_new_session=True, preexec_fn=ends_with_us()) as process:
         while stalls and process.poll() is None:
@@ -37,13 +37,13 @@ def run(harness, options, stalls):
 
 
 def p99_us(summary):
-    """In microseconds; a dash where nothing was measured."""
+    """Returns the 99th percentile in microseconds; a dash if nothing was measured."""
     return f"{next(p['ns'] for p in summary['percentiles'] if p['percent'] == 99) / 1e3:.1f} us" if summary else "-"
 
 
 def main(arguments):
     if len(arguments) < 2:
-        sys.exit("stall: write stall.py HARNESS [OPTIONS]")
+        sys.exit("stall: the usage is stall.py HARNESS [OPTIONS]")
     harness, *options = arguments[1:]
     closed = run(harness, options, stalls=False)
     rate = f"--rate=poisson:{int(closed['throughput']['per_second'] / 2)}"

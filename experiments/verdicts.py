@@ -1,13 +1,13 @@
-"""How far the verdicts of `harness ab --replicates=auto` may be believed: many comparisons of which the outcome is known.
+"""Checks how reliable the verdicts of `harness ab --replicates=auto` are, by many comparisons with a known outcome.
 
-    verdicts.py HARNESS self [OPTIONS]       a configuration with itself: at most 1 of 20 may say that they differ
-    verdicts.py HARNESS planted [OPTIONS]    with one that is 5 % slower: 19 of 20 must say so
+    verdicts.py HARNESS self [OPTIONS]       compares a configuration with itself: at most 1 of 20 may differ
+    verdicts.py HARNESS planted [OPTIONS]    compares it with one that is 5 % slower: at least 19 of 20 must say so
 
-OPTIONS are those of all runs; TIMES=N in the environment for another number than 20.
+OPTIONS apply to all runs. TIMES=N in the environment sets another number than 20.
 
-The 5 % are real work that an option of every run asks for: --latency=sample:S times a share S of the calls, which costs time in
-proportion. How much is measured first, in blocks of its own, and S chosen by that. What the slowdown then was is told too, from
-the blocks of all comparisons together: nobody knows it better.
+The slowdown of 5 % is real work: --latency=sample:S times a share S of the calls, and the cost is proportional to S. Separate blocks
+measure that cost first, and S follows from it. At the end the script prints the actual slowdown, estimated from the blocks of all
+comparisons together.
 """
 import json
 import os
@@ -18,12 +18,12 @@ import sys
 from child import ends_with_us
 
 SLOWDOWN = .05
-TRIED = .1  # the share of calls that is timed to learn what it costs
+TRIED = .1  # share of calls that is timed to measure the cost of timing
 BASE = "--sync=olc"
 
 
 def compare(harness, variant, options, replicates, seed):
-    """The second variant of a comparison of BASE with this one."""
+    """Compares BASE with this variant, and returns the document of the comparison."""
     command = [harness, "ab", f"--a={BASE}", f"--b={variant}", f"--replicates={replicates}", f"--seed={seed}", "--json"]
     done = subprocess.run(command + options, stdout=subprocess.PIPE, check=False, preexec_fn=ends_with_us())
     if done.returncode != 0:
@@ -32,17 +32,17 @@ def compare(harness, variant, options, replicates, seed):
 
 
 def pairs(document):
-    """The ratio in each block."""
+    """Returns the ratio of each block."""
     base, variant = ([r["per_second"] for r in v["replicates"]] for v in document["variants"])
     return [b / a for a, b in zip(base, variant, strict=True)]
 
 
 def planted(harness, options):
-    """The variant that is so much slower: one call in so many is timed."""
+    """Returns a variant that is slower by SLOWDOWN, because one call in so many is timed."""
     ratio = compare(harness, f"{BASE} --latency=sample:{TRIED}", options, 20, 0)["variants"][1]["ratio"]
     if ratio >= 1:
-        sys.exit(f"verdicts: timing {TRIED:.0%} of the calls costs nothing here (ratio {ratio:.3f}): it plants no slowdown")
-    cost = (1 / ratio - 1) / TRIED  # of a timed call, in calls
+        sys.exit(f"verdicts: timing {TRIED:.0%} of the calls costs no time here (ratio {ratio:.3f}), so no slowdown can be planted")
+    cost = (1 / ratio - 1) / TRIED  # extra time of a timed call, in calls
     every = max(1, round(cost / (1 / (1 - SLOWDOWN) - 1)))
     print(f"a timed call takes {cost:.2f} more: one in {every} is timed", flush=True)
     return f"{BASE} --latency={'all' if every == 1 else f'sample:{1 / every:.9f}'}"
@@ -50,7 +50,7 @@ def planted(harness, options):
 
 def main(arguments):
     if len(arguments) < 2 or arguments[1] not in ("self", "planted"):
-        sys.exit("verdicts: write verdicts.py HARNESS self|planted [OPTIONS]")
+        sys.exit("verdicts: the usage is verdicts.py HARNESS self|planted [OPTIONS]")
     harness, kind, *options = arguments
     times = int(os.environ.get("TIMES", "20"))
     variant = BASE if kind == "self" else planted(harness, options)
