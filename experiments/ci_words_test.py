@@ -1,4 +1,4 @@
-"""`./bench ci` with programs that only print documents: verdicts, exit statuses, the table, wrong commits and trees.
+"""Tests of `./bench ci` with programs that only print documents: verdicts, exit statuses, the table, wrong commits and trees.
 
 Each commit of a scratch repository holds the answers of its own harness. All else is real: git, work trees, cmake,
 `harness compare`. ci_test.py runs real programs. Run by CTest, which says where the harness is; by hand:
@@ -27,7 +27,7 @@ PRESETS = {
     "version": 6,
     "configurePresets": [{"name": "release", "generator": "Ninja", "binaryDir": "${sourceDir}/build/${presetName}"}],
 }
-# The binary is the commit's own script, and the pairs it was built with.
+# The built binary is the commit's own script, with the pairs of its build.
 CMAKE = """
 cmake_minimum_required(VERSION 3.25)
 project(fake LANGUAGES NONE)
@@ -66,7 +66,7 @@ TWO_ROWS = ["--index={art,cuckoo}", "--workload=lookup", "--threads=1"]
 
 
 class Scratch(unittest.TestCase):
-    """A repository with a commit for each of COMMITS."""
+    """A scratch repository with a commit for each of COMMITS."""
 
     COMMITS = {
         "base": "",
@@ -155,7 +155,7 @@ class Scratch(unittest.TestCase):
             return "2 no difference seen"
         return f"1 {word.strip('*')}, 1 no difference seen"
 
-    def test_why_there_is_no_verdict(self):
+    def test_a_missing_verdict_has_a_reason(self):
         self.assertIn("- index=art: withheld: a run of head ", self.ci("base", "invalid", *TWO_ROWS).stdout)
         self.assertRegex(
             self.ci("base", "invalid", *TWO_ROWS).stdout, "head [0-9a-f]{12} is invalid: 3 keys are lost\n"
@@ -164,15 +164,15 @@ class Scratch(unittest.TestCase):
             self.ci("base", "killed", *TWO_ROWS).stdout, "head [0-9a-f]{12} failed: harness: memory is out\n"
         )
 
-    def test_the_effect_is_what_is_asked_for(self):
+    def test_the_effect_is_the_requested_one(self):
         self.assertEqual(self.ci("base", "less", "--effect=1%", *TWO_ROWS).returncode, 1)
         self.assertEqual(self.ci("base", "slower", "--effect=15%", *TWO_ROWS).returncode, 0)
 
-    def test_strict_fails_where_nothing_can_be_decided(self):
+    def test_strict_fails_if_a_row_cannot_be_decided(self):
         for head, status in (("noisy", 1), ("equal", 0)):
             self.assertEqual(self.ci("base", head, "--strict", "--replicates=20", *TWO_ROWS).returncode, status)
 
-    def test_as_many_blocks_as_a_row_takes(self):
+    def test_a_row_runs_as_many_blocks_as_it_needs(self):
         lines = self.lines(self.ci("base", "noisy", "--replicates=24", *TWO_ROWS))
         self.assertEqual(lines["index=art"][-2], "24")
         self.assertEqual(lines["index=cuckoo"][-2], "10")
@@ -202,12 +202,12 @@ class Scratch(unittest.TestCase):
         self.assertIn("beyond an effect of 3 %", text)
         self.assertNotIn("an older one", text)
 
-    def test_a_row_is_what_was_asked_for_however_a_commit_calls_it(self):
+    def test_a_row_is_the_requested_one_even_if_commits_name_it_differently(self):
         done = self.ci("base", "renames", *TWO_ROWS)
         self.assertEqual(self.lines(done)["index=art"][-1], "no difference seen", done.stdout)
         self.assertEqual(done.stdout.count("- the results differ in build/flags: -O2 (base), -O2, -O3 (head)\n"), 1)
 
-    def test_both_are_built_alike_and_once(self):
+    def test_both_commits_are_built_alike_and_once(self):
         first = self.ci("base", "equal", *TWO_ROWS)
         self.assertEqual(first.returncode, 0)
         folders = [self.folder_of(name) for name in ("base", "equal")]
@@ -219,10 +219,10 @@ class Scratch(unittest.TestCase):
         self.assertEqual(again.stderr.count("building"), 2)
         for folder in folders:
             self.assertEqual((folder / "build/release/pairs").read_text(), "art:none;art:olc")
-        shutil.rmtree(folders[1])  # git still knows it
+        shutil.rmtree(folders[1])  # git still has it registered
         self.assertEqual(self.ci("base", "equal", *TWO_ROWS).returncode, 0)
 
-    def test_the_two_of_a_row_take_turns(self):
+    def test_the_two_binaries_of_a_row_alternate(self):
         self.assertEqual(self.ci("base", "equal", *TWO_ROWS).returncode, 0)
         folder = self.tree / "build/ci" / "-".join(self.git("rev-parse", name)[:12] for name in ("base", "equal"))
         documents = []
@@ -243,19 +243,19 @@ class Scratch(unittest.TestCase):
         self.assertEqual(len(orders), 2)
 
     def refused(self, *arguments):
-        """Returns the one line that says why nothing was compared."""
+        """Returns the line that says why nothing was compared."""
         done = self.ci(*arguments)
         self.assertEqual((done.returncode, done.stdout), (2, ""), done.stderr)
         return done.stderr.splitlines()[-1]
 
-    def test_commits_that_are_not_there(self):
+    def test_unknown_commits(self):
         self.assertEqual(
             self.refused("base", "nowhere"),
             "ci: there is no commit 'nowhere' in this repository; a shallow clone has few: git fetch it first",
         )
         self.assertIn("there is no commit 'answers'", self.refused("answers", "base"))
 
-    def test_what_is_not_committed_is_not_measured_and_said_so(self):
+    def test_uncommitted_changes_are_not_measured_and_reported(self):
         note = "ci: this tree has changes that are not committed; they are not measured: work trees hold commits only"
         self.assertNotIn(note, self.ci("base", "equal", *TWO_ROWS).stderr)
         (self.tree / "answers").write_text("rate=500\n")
@@ -286,7 +286,7 @@ class Scratch(unittest.TestCase):
         )
         self.assertIn("no-such-program", self.ci("base", "broken", *TWO_ROWS).stderr)
 
-    def test_documents_and_options_that_one_side_does_not_have(self):
+    def test_documents_and_options_that_one_commit_lacks(self):
         why = self.refused("base", "refuses", *TWO_ROWS)
         self.assertRegex(why, "^ci: head [0-9a-f]+ does not run --index=art .*: harness: there is no option --records$")
         self.assertRegex(
@@ -346,7 +346,7 @@ class Words(unittest.TestCase):
         ):
             self.assertEqual(ci.expand("x", text), points)
 
-    def test_a_list_that_a_shell_cut_and_a_second_thought(self):
+    def test_repeated_options_make_a_list_or_replace(self):
         known = {"index", "threads"}
         request = ci.parse(["a", "b", "--index=art", "--index=null", "--threads=1", "--threads=2"], known)
         names = [row.name for row in ci.rows_of(request.options)]
@@ -354,7 +354,7 @@ class Words(unittest.TestCase):
         request = ci.parse(["a", "b", "--index=art", "--threads=1", "--index=null"], known)
         self.assertEqual({row.pair for row in ci.rows_of(request.options)}, {"null:olc"})
 
-    def test_what_is_compared_where_nothing_is_said(self):
+    def test_the_default_rows(self):
         rows = ci.rows_of(ci.parse(["a", "b"], set()).options)
         self.assertEqual({row.pair for row in rows}, {"art:olc", "cuckoo:olc", "chained:olc"})
         self.assertEqual(len(rows), 6 * len(ci.DEFAULTS["threads"]))

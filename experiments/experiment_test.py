@@ -1,6 +1,6 @@
-"""Experiments: what they ask of the harness is right, and runs are interleaved, resumed, left out and drawn as is said.
+"""Tests of experiments: their command lines are valid; runs are interleaved, resumed, left out and drawn as experiments/run.py says.
 
-Run by CTest, which says where the harness is; by hand:
+CTest runs it and names the harness. By hand:
 LATCHLAB_HARNESS=build/release/harness python3 experiments/experiment_test.py
 """
 
@@ -30,9 +30,9 @@ import gaps as missing  # noqa: E402
 import run as runner  # noqa: E402
 from smoke_testing import kill_with_child  # noqa: E402
 
-# A harness that notes its arguments and answers at once: a thousand operations a second and thread, `rtm` degraded, and `olc`
-# skipped with 2 threads if there is a file `narrow`. With the call whose number is in the file `stop` it does as if interrupted,
-# with that in `fail` it fails.
+# A fake harness. It records its arguments and answers at once with 1000 operations per second and thread. `rtm` is degraded. `olc` with
+# 2 threads is skipped if there is a file `narrow`. The call whose number is in the file `stop` exits as if interrupted; the call whose
+# number is in `fail` fails.
 FAKE = r"""#!/usr/bin/python3
 import json, pathlib, sys
 folder = pathlib.Path(__file__).parent
@@ -67,13 +67,13 @@ def fake_in(folder, text=FAKE):
 
 
 def run_policies(folder, *arguments, python="/usr/bin/python3"):
-    """The process that ran the experiment with the harness in the folder; what it made is in `out` there."""
+    """Runs the experiment with the harness in the folder, and returns the process. Its output folder is `out` there."""
     command = [python, "-B", str(TREE / "experiments/run.py"), str(folder / "harness"), "policies", f"--out={folder}/out", *arguments]
     return subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
 
 
 class Definitions(unittest.TestCase):
-    def test_each_asks_the_harness_for_what_it_can_do(self):
+    def test_each_experiment_has_valid_command_lines(self):
         for name in definition.names():
             for mode in definition.MODES:
                 definition.load(name, mode)
@@ -85,10 +85,10 @@ class Definitions(unittest.TestCase):
                     short = ["--ops=2000"]   # the file says the rest
                 else:
                     short = ["--records=2000", "--ops=2000", "--warmup=0"]
-                if any(argument.startswith("--slo=") for argument in point.arguments):   # looked for at rates, down to few a second
+                if any(argument.startswith("--slo=") for argument in point.arguments):   # the search tries rates down to a few per second
                     short = ["--records=2000", "--time=5ms", "--warmup=1ms"]
                 point = dataclasses.replace(point, arguments=definition.merged(point.arguments, short))
-                # Each curve once, and each x once; of numbers of threads the first is enough.
+                # Each curve once, and each x once. One number of threads is enough.
                 is_first = (point.panel, point.curve) not in curves
                 curves.add((point.panel, point.curve))
                 if panel.option != "threads" and point.curve == panel.curves[0].name:
@@ -97,7 +97,7 @@ class Definitions(unittest.TestCase):
                     continue
                 seen.add((panel.y, point.arguments))
                 with self.subTest(name=name, arguments=point.arguments):
-                    if point.arguments not in documents:   # of which two panels may draw different numbers
+                    if point.arguments not in documents:   # two panels may draw different numbers of one run
                         measured, failure = runner.measure(HARNESS, point, 0, 0)
                         self.assertEqual(failure, "")
                         documents[point.arguments] = measured
@@ -110,7 +110,7 @@ class Definitions(unittest.TestCase):
                     except missing.NoNumber as why:
                         self.assertNotEqual(str(why), "")
 
-    def test_the_users_options_may_not_change_what_is_drawn(self):
+    def test_the_users_options_must_not_distinguish_points(self):
         own = definition.load("policies", "quick", ("--records=5",)).points[0].arguments
         self.assertIn("--records=5", own)
         self.assertNotIn("--records=4M", own)
@@ -138,7 +138,7 @@ class Definitions(unittest.TestCase):
         with self.assertRaisesRegex(definition.InputError, "'quick' is neither a list"):
             panel(full=[1, 2])
 
-    def test_what_specs_share_ends_with_a_word(self):
+    def test_the_common_prefix_of_specs_ends_with_a_word(self):
         for values, shared in (
             (["simdht:isa=avx2", "simdht:isa=avx512"], "simdht:isa="),
             (["simdht:shape=2x4", "simdht:shape=2x4,kernel=vertical"], "simdht:shape="),
@@ -153,7 +153,7 @@ class Definitions(unittest.TestCase):
         self.assertEqual(definition.number_format([1, 1024]), "d")
         self.assertEqual(definition.number_format([0, 0.1, 0.5, 0.9, 1]), "~g")
 
-    def test_a_wrong_file_is_told_in_one_line(self):
+    def test_a_wrong_file_is_refused_in_one_line(self):
         good = (TREE / "experiments/policies.toml").read_text()
         folder = definition.FOLDER
         for wrong, said in (
@@ -179,7 +179,7 @@ class Definitions(unittest.TestCase):
 
 
 class Runs(unittest.TestCase):
-    """Runs of policies.toml: four curves, one of which is degraded here at every x."""
+    """Tests with policies.toml, whose four curves include one that is degraded at every x."""
 
     def setUp(self):
         scratch = tempfile.TemporaryDirectory()
@@ -216,13 +216,13 @@ class Runs(unittest.TestCase):
         blocks = [next(a for a in call if a.startswith("--block=")) for call in calls]
         self.assertEqual(blocks, sorted(blocks))
 
-    def test_what_is_degraded_is_run_once_and_left_out_with_its_reason(self):
+    def test_a_degraded_point_runs_once_and_is_left_out_with_its_reason(self):
         done = self.experiment()
         self.assertEqual(len([call for call in self.calls() if "--sync=rtm:20" in call]), self.degraded)
         self.assertIn("left out: rtm:20: no transactions", done.stdout)
 
     @unittest.skipIf(len(os.sched_getaffinity(0)) < 2, "one processor: there is one x")
-    def test_what_does_not_fit_is_left_out_and_the_rest_of_its_curve_is_not(self):
+    def test_a_point_that_does_not_fit_is_left_out_but_not_the_rest_of_its_curve(self):
         (self.folder / "narrow").write_text("")
         done = self.experiment()
         self.assertEqual(done.returncode, 0, done.stderr)
@@ -238,25 +238,25 @@ class Runs(unittest.TestCase):
         self.assertFalse((self.folder / "calls").exists())
         self.assertEqual(second.stdout, first.stdout)
 
-    def test_it_goes_on_where_it_was_stopped(self):
+    def test_it_continues_where_it_was_stopped(self):
         (self.folder / "stop").write_text("6")
         stopped = self.experiment()
         self.assertEqual(stopped.returncode, 130)
         self.assertIn("the same command goes on", stopped.stderr)
         (self.folder / "stop").unlink()
-        before = len(self.calls()) - 1   # the one that was stopped is made again
+        before = len(self.calls()) - 1   # the run that was stopped is repeated
         self.assertEqual(self.experiment().returncode, 0)
         self.assertEqual(len(self.calls()) - 1, 3 * len(self.counted) + self.degraded)
         self.assertEqual(before, 5)
 
-    def test_a_line_that_a_kill_cut_off_is_measured_again_and_no_other(self):
+    def test_only_the_run_of_an_incomplete_line_is_measured_again(self):
         self.experiment()
         results = self.out / "results.jsonl"
         text = results.read_text()
         results.write_text(text[:-20])
         self.forget_calls()
         self.assertEqual(self.experiment().returncode, 0)
-        self.assertLessEqual(len(self.calls()), 1)   # none if the line was of the curve that is left out
+        self.assertLessEqual(len(self.calls()), 1)   # none if the line belongs to the curve that is left out
         for line in results.read_text().splitlines()[-1:]:
             json.loads(line)
 
@@ -276,11 +276,11 @@ class Runs(unittest.TestCase):
         self.experiment()
         self.forget_calls()
         results = self.out / "results.jsonl"
-        results.write_text(results.read_text().replace('"seed": 2', '"seed": 1'))   # as if all blocks had one
+        results.write_text(results.read_text().replace('"seed": 2', '"seed": 1'))   # as if all blocks had the same seed
         self.experiment()
         self.assertEqual([call[-3] for call in self.calls()], ["--block=1"] * len(self.counted))
 
-    def test_a_run_that_fails_is_told_at_the_end_and_made_again(self):
+    def test_a_failed_run_is_reported_at_the_end_and_repeated(self):
         (self.folder / "fail").write_text("4")
         done = self.experiment()
         self.assertEqual(done.returncode, 1)
@@ -311,13 +311,13 @@ class Runs(unittest.TestCase):
         drawn, gaps = runner.rows(experiment, results)
         self.assertEqual([(r["x"], r["y"]) for r in drawn], [(1, 1), (1, 1), (2, 1.5), (2, 2.5)])
         self.assertEqual(gaps, [])
-        del known[("--threads=1",), 0]   # a first that failed
+        del known[("--threads=1",), 0]   # the base has failed
         drawn, gaps = runner.rows(experiment, results)
         self.assertEqual([(r["x"], r["y"]) for r in drawn], [(1, 1), (2, 2.5)])
         said = missing.lines(gaps, experiment, 0)
         self.assertEqual(said, ["left out: arena at 2 in 1 of 3 runs: nothing at 1 to compare with"])
 
-    def test_a_gain_is_over_the_first_curve_of_the_same_replicate(self):
+    def test_a_gain_is_relative_to_the_first_curve_of_the_same_replicate(self):
         experiment = definition.load("wiscer-seven", "quick")
         number, panel = next((i, p) for i, p in enumerate(experiment.panels) if p.y == "gain")
         names = [curve.name for curve in panel.curves]
@@ -343,7 +343,7 @@ class Runs(unittest.TestCase):
         with self.assertRaisesRegex(definition.InputError, "makes several runs of one point"):
             runner.measure(HARNESS, point, 0, 0)
 
-    def test_what_is_not_there_to_be_drawn_again_is_told(self):
+    def test_missing_results_for_redraw_are_reported(self):
         self.experiment()
         lines = (self.out / "results.jsonl").read_text().splitlines()
         (self.out / "results.jsonl").write_text("\n".join(lines[:-2]) + "\n")
@@ -353,21 +353,21 @@ class Runs(unittest.TestCase):
         self.assertEqual(done.returncode, 2)
         self.assertIn("has no run with these options; the last one had --index=art", done.stderr)
 
-    def test_a_figure_that_is_drawn_again_has_as_many_processors_as_were_there(self):
+    def test_a_redrawn_figure_has_the_processors_of_the_machine_that_measured(self):
         (self.out).mkdir()
         record = {"binary": "b", "arguments": ["--threads=1"], "document": {"machine": {"processors": 56}}}
         (self.out / "results.jsonl").write_text(json.dumps(record) + "\n{\"binary\": \"cut")
         self.assertEqual(runner.last_run(self.out), ("b", 56, ["--threads=1"]))
         self.assertEqual(definition.load("policies", "quick", (), 56).panels[0].x, [1, 2, 4, 8, 16, 32, 56])
 
-    def test_a_runner_that_is_killed_takes_its_child_along(self):
+    def test_a_killed_runner_takes_its_child_along(self):
         self.harness.write_text("#!/bin/sh\nexec sleep 300\n")
         command = ["/usr/bin/python3", "-B", str(TREE / "experiments/run.py"), str(self.harness), "policies", f"--out={self.folder}/out"]
         with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
             self.assertTrue(kill_with_child(process))
 
-    def test_where_nothing_draws_the_results_are_kept(self):
-        done = self.experiment()   # Debian's own Python
+    def test_results_are_kept_where_no_figure_can_be_drawn(self):
+        done = self.experiment()   # Debian's own Python, which has no packages for drawing
         if "figure:" in done.stdout:
             self.skipTest("this Python draws")
         self.assertEqual(done.returncode, 0)
@@ -377,7 +377,7 @@ class Runs(unittest.TestCase):
 
 @unittest.skipUnless(DRAWS.exists(), "build/python is not there: figures are drawn where PyPI can be reached")
 class Figures(unittest.TestCase):
-    """Figures of policies.toml: three curves, and one that is left out."""
+    """Tests with policies.toml, whose figure has three curves and leaves one out."""
 
     @classmethod
     def setUpClass(cls):
@@ -392,7 +392,7 @@ class Figures(unittest.TestCase):
         self.assertEqual(self.done.returncode, 0, self.done.stderr)
         self.svg = (self.out / "figure.svg").read_text()
 
-    def test_the_figure_has_what_was_measured_and_says_what_was_not(self):
+    def test_the_figure_shows_what_was_measured_and_names_what_is_missing(self):
         for suffix in ("svg", "png", "pdf", "html"):
             self.assertGreater((self.out / f"figure.{suffix}").stat().st_size, 1000)
         for text in ("A reader-writer lock keeps", "olc", "million operations a second", "left out: rtm:20: no transactions",
@@ -455,7 +455,7 @@ class Figures(unittest.TestCase):
 
     def test_the_picture_is_mostly_plot(self):
         height = float(re.search(r'height="(\d+)"', self.svg).group(1))
-        self.assertGreater(PLOT_HEIGHT / height, .5)   # with a title of two lines, and one that says what is left out
+        self.assertGreater(PLOT_HEIGHT / height, .5)   # the rest is a title of two lines, and a line for what is left out
 
     def test_curves_differ_besides_the_colour_and_no_whisker_hides_another(self):
         said = r'aria-label="threads: 1;[^"]*curve: ([^";]+)[^>]*roledescription="MARK" [^>]*'
@@ -466,7 +466,7 @@ class Figures(unittest.TestCase):
             self.assertEqual([curve for curve, _ in found], ["none", "rwspin", "olc"])
             self.assertEqual(len({value for _, value in found}), 3, found)
 
-    def test_a_figure_for_a_paper_has_its_size_and_its_words_beside_it(self):
+    def test_a_figure_for_a_paper_has_its_size_and_a_caption_file(self):
         done = run_policies(self.folder, "--paper", "--width=300", "--height=200", "--font-size=9", python=str(DRAWS))
         self.assertEqual(done.returncode, 0, done.stderr)
         svg = (self.out / "policies.svg").read_text()
@@ -499,7 +499,7 @@ class Figures(unittest.TestCase):
         self.assertFalse((self.folder / "calls").exists())
         self.assertEqual((self.out / "figure.svg").read_text(), self.svg)
 
-    def test_a_figure_of_which_nothing_was_measured_is_drawn_too(self):
+    def test_a_figure_without_results_is_drawn_too(self):
         with tempfile.TemporaryDirectory() as scratch:
             folder = pathlib.Path(scratch)
             fake_in(folder, "#!/usr/bin/python3\nimport sys\nsys.exit('harness: out of luck')\n")
@@ -512,7 +512,7 @@ class Figures(unittest.TestCase):
 
 
 class Gaps(unittest.TestCase):
-    """Gaps of latency-vs-load.toml: at some bounds there is no number."""
+    """Tests with latency-vs-load.toml, which has no number at some bounds."""
 
     def setUp(self):
         scratch = tempfile.TemporaryDirectory()
@@ -532,7 +532,7 @@ class Gaps(unittest.TestCase):
         drawn, gaps = runner.rows(self.experiment, self.results)
         return {(r["curve"], r["x"], r["replicate"]) for r in drawn}, missing.lines(gaps, self.experiment, 0)
 
-    def test_a_bound_that_no_rate_keeps_is_told(self):
+    def test_a_bound_that_no_rate_keeps_is_named(self):
         for replicate in range(3):
             self.known("olc", "p99:2us", replicate, "none-keeps", status="degraded")
             self.known("olc", "p99:10us", replicate, "found" if replicate == 1 else "none-keeps")
@@ -541,7 +541,7 @@ class Gaps(unittest.TestCase):
         why = "not even the lowest rate that was tried keeps the bound"
         self.assertEqual(said, [f"left out: olc at p99:2us, p99:10us in 2 of 3 runs: {why}"])
 
-    def test_a_search_that_did_not_come_to_an_end_leaves_out_itself_alone(self):
+    def test_an_unfinished_search_leaves_out_only_itself(self):
         point = self.known("olc", "p99:2us", 0, "unsteady", status="degraded")
         self.known("olc", "p99:2us", 1, "found")
         self.assertIsNone(self.results.why_left_out(point))
@@ -549,7 +549,7 @@ class Gaps(unittest.TestCase):
         self.assertEqual(drawn, {("olc", "p99:2us", 1)})
         self.assertEqual(said, ["left out: olc at p99:2us in 1 of 3 runs: no rate keeps it twice"])
 
-    def test_what_all_curves_lack_at_one_x_is_told_at_once(self):
+    def test_a_gap_of_all_curves_at_one_x_is_one_line(self):
         for curve in ("rwspin", "rtm:20", "olc"):
             for replicate in range(3):
                 self.known(curve, "p99:2us", replicate, "none-keeps")
@@ -561,7 +561,7 @@ class Gaps(unittest.TestCase):
         self.results.known[point.arguments, 0]["slo"] = None
         self.assertEqual(self.results.why_left_out(point), "no rate keeps it twice")
 
-    def test_what_is_null_says_why(self):
+    def test_a_null_has_a_reason(self):
         document = {"memory": {"bytes_per_key": None, "bytes_per_key_reason": "it keeps none"}, "sync": {"aborts": None}}
         with self.assertRaisesRegex(missing.NoNumber, "^it keeps none$"):
             definition.METRICS["bytes"][1](document)
@@ -593,7 +593,7 @@ class Gaps(unittest.TestCase):
         self.assertEqual(missing.noise(rows[:2]), [])
 
 
-    def test_a_noisy_run_is_drawn_and_told(self):
+    def test_a_noisy_run_is_drawn_and_counted(self):
         for replicate in range(3):
             self.known("olc", "p99:2us", replicate, "found", status="noisy" if replicate == 1 else "ok")
         drawn, gaps = runner.rows(self.experiment, self.results)
@@ -616,8 +616,8 @@ class Gaps(unittest.TestCase):
 
 
 class Wiscer(unittest.TestCase):
-    def test_only_what_was_published_is_called_so(self):
-        """Its README has requests a second and gains; nodes are of a run of its code."""
+    def test_only_published_numbers_are_called_published(self):
+        """Wiscer's README has requests per second and gains; the numbers of nodes come from a run of its code."""
         for panel in definition.load("wiscer-seven", "quick").panels:
             for name, points in panel.beside:
                 self.assertEqual(name.endswith("(published)"), panel.y in ("throughput", "gain"), name)
@@ -631,8 +631,8 @@ class Wiscer(unittest.TestCase):
         for workload, gain in gains.items():   # the README rounds both
             self.assertAlmostEqual((rates[1][workload] / rates[0][workload] - 1) * 100, gain, delta=.6)
 
-    def test_what_is_said_of_shifts_is_so(self):
-        """The number of requests, and Wiscer's files, decide whether popularity shifts."""
+    def test_the_notes_on_shifts_of_popularity_are_true(self):
+        """The number of requests and Wiscer's files decide whether popularity shifts."""
         for mode, shifts in (("quick", {"high": 1, "medium": 0}), ("full", {"high": 10, "medium": 1})):
             experiment = definition.load("wiscer-seven", mode)
             (ops,) = {a for point in experiment.points for a in point.arguments if a.startswith("--ops=")}
@@ -671,12 +671,12 @@ class Words(unittest.TestCase):
                 self.assertIn(said, done.stderr)
                 self.assertEqual(len(done.stderr.splitlines()), 1)
 
-    def test_a_claim_that_there_is_not_is_told(self):
+    def test_an_unknown_claim_is_refused(self):
         done = subprocess.run([TREE / "experiments/bars", "nosuch"], capture_output=True, text=True, check=False, timeout=60)
         self.assertEqual((done.returncode, done.stdout), (2, ""))
         self.assertEqual(done.stderr, "experiments/bars: there is no claim 'nosuch'; run without an argument for all\n")
 
-    def test_it_says_what_there_is_and_what_it_would_run(self):
+    def test_it_lists_experiments_and_the_runs_of_a_dry_run(self):
         said = self.told().stdout
         self.assertEqual([line.split()[0] for line in said.splitlines()], definition.names())
         self.assertRegex(said, r"(?m)^policies +A reader-writer lock keeps lookups from scaling;")
@@ -685,7 +685,7 @@ class Words(unittest.TestCase):
         self.assertEqual(len(done.stdout.splitlines()), len(definition.load("policies", "quick").points))
         self.assertIn("--sync=rtm:20", done.stdout)
 
-    def test_an_interrupt_is_told_and_nothing_is_lost(self):
+    def test_an_interruption_is_reported_and_nothing_is_lost(self):
         with tempfile.TemporaryDirectory() as folder:
             process = subprocess.Popen(
                 [HARNESS, "experiment", "policies", f"--out={folder}", "--", "--records=2000", "--ops=2000", "--warmup=0"],

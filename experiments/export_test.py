@@ -1,4 +1,4 @@
-"""`./bench export`: what is in the documents is in the table, under the names that docs/columns.md has.
+"""Tests of `./bench export`: the table has all values of the documents, under the names that docs/columns.md lists.
 
 Run by CTest, which says where the harness is; by hand:
 LATCHLAB_HARNESS=build/release/harness python3 experiments/export_test.py
@@ -33,7 +33,7 @@ def export(*arguments, python=sys.executable):
 
 
 def leaves(value, place=""):
-    """Each number, word or null of a document with its place. Lists are left out."""
+    """Returns each number, word or null of a document with its place. Lists are left out."""
     if isinstance(value, dict):
         for key, each in value.items():
             yield from leaves(each, f"{place}.{key}" if place else key)
@@ -63,7 +63,7 @@ class Export(unittest.TestCase):
         self.assertEqual(done.returncode, 0, done.stderr)
         return [json.loads(line) for line in done.stdout.splitlines()]
 
-    def test_a_run_is_a_row_with_all_that_has_a_name_in_its_document(self):
+    def test_a_run_is_a_row_with_every_named_value_of_its_document(self):
         rows = self.rows(self.out)
         self.assertEqual(len(rows), 3)
         for row, document in zip(rows, self.documents, strict=True):
@@ -79,7 +79,7 @@ class Export(unittest.TestCase):
         self.assertEqual(rows[0][f"pmu.events.{event['family']}.{event['name']}.count.raw"], event["count"]["raw"])
         self.assertIn(f"--out={self.out}", rows[0]["command"])
 
-    def test_csv_says_the_same_and_what_was_not_measured_is_empty(self):
+    def test_csv_has_the_same_values_and_missing_ones_are_empty(self):
         done = export(self.out)
         self.assertEqual(done.returncode, 0, done.stderr)
         table = list(csv.DictReader(done.stdout.splitlines()))
@@ -92,7 +92,7 @@ class Export(unittest.TestCase):
         self.assertEqual([row["config.sync"] for row in table], ["none", "olc", "olc"])
 
     @unittest.skipUnless(has("pyarrow"), "build/python has no pyarrow: it is there where PyPI can be reached")
-    def test_parquet_says_the_same_with_types(self):
+    def test_parquet_has_the_same_values_with_types(self):
         file = self.folder / "a.parquet"
         done = export(self.out, "--format=parquet", f"--out={file}", python=PYTHON)
         self.assertEqual(done.returncode, 0, done.stderr)
@@ -101,7 +101,7 @@ class Export(unittest.TestCase):
         rows, types = json.loads(subprocess.run([PYTHON, "-c", code, file], capture_output=True, check=True, timeout=60).stdout)
         self.assertEqual(rows, self.rows(self.out))
         wanted = {"run_id": "string", "config.threads": "int64", "throughput.per_second": "double", "interrupted": "bool",
-                  "offer.late": "bool"}   # the last is of no run here
+                  "offer.late": "bool"}   # no run here has the last one
         self.assertEqual({name: types[name] for name in wanted}, wanted)
 
     def test_a_series_is_a_row_for_each_interval(self):
@@ -118,7 +118,7 @@ class Export(unittest.TestCase):
         self.assertTrue(none["sync.series_reason"])
         self.assertEqual((none["number"], none["throughput_reason"]), (None, "the run ended within the first interval"))
 
-    def test_rows_of_a_document_are_rows_and_a_run_without_any_says_why(self):
+    def test_rows_of_a_document_are_rows_and_a_run_without_rows_gives_the_reason(self):
         rows = self.rows(self.out, "--series=rows")
         for document in self.documents:
             own = [row for row in rows if row["run_id"] == document["run_id"]]
@@ -133,7 +133,7 @@ class Export(unittest.TestCase):
     def test_the_dictionary_has_every_column(self):
         self.assertEqual((TREE / "docs/columns.md").read_text(), columns.dictionary(), "run: python3 experiments/columns.py")
         for arguments in ((), ("--series",), ("--series=rows",)):
-            # A reason is on the line of its column.
+            # A reason shares the line of its column.
             told = re.findall(r"(?m)^\| `([^`]+)` \|", columns.dictionary())
             told = [re.sub(r"<\w+>", "[^ ]+", re.escape(name).replace(r"\<", "<").replace(r"\>", ">")) for name in told]
             pattern = re.compile(f"({'|'.join(told)})(_reason)?")
@@ -146,7 +146,7 @@ class Export(unittest.TestCase):
         fixed = {column.name for column in columns.run_columns() if "<" not in column.name}
         self.assertLessEqual(fixed, one)
 
-    def test_results_of_experiments_and_comparisons_are_taken_too(self):
+    def test_results_of_experiments_and_comparisons_are_accepted_too(self):
         kept = self.folder / "kept"
         kept.mkdir()
         lines = [json.dumps({"binary": "b", "document": document}) for document in self.documents]
@@ -156,7 +156,7 @@ class Export(unittest.TestCase):
         self.assertEqual(len(self.rows(kept)), 9)
         self.assertEqual(self.rows(kept / "results.jsonl"), self.rows(self.out))
 
-    def test_wrong_input_is_one_line_and_leaves_the_file_as_it_was(self):
+    def test_wrong_input_is_one_line_and_leaves_the_file_unchanged(self):
         out = self.folder / "table.csv"
         out.write_text("mine")
         bad = self.folder / "bad.json"

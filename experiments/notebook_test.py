@@ -1,4 +1,4 @@
-"""docs/notebooks/results.ipynb, which is kept without outputs: its cells run in order on an export, and draw what was measured.
+"""Tests of docs/notebooks/results.ipynb: the file has no outputs; its cells run in order on an export and draw the results.
 
 Run by CTest, which says where the harness is; by hand:
 LATCHLAB_HARNESS=build/release/harness python3 experiments/notebook_test.py
@@ -16,7 +16,7 @@ HARNESS = os.environ.get("LATCHLAB_HARNESS") or str(TREE / "build/release/harnes
 PYTHON = TREE / "build/python/bin/python"
 CELLS = json.loads((TREE / "docs/notebooks/results.ipynb").read_text(encoding="utf-8"))["cells"]
 
-# Runs the code cells that it is given as a list on standard input; then says what is left.
+# Runs the code cells that standard input has as a list, then prints the variables that are left.
 RUNNER = """
 import json, sys
 names = {}
@@ -32,15 +32,15 @@ def runs_here():
 
 
 class Notebook(unittest.TestCase):
-    def test_no_output_is_kept(self):
+    def test_the_notebook_has_no_outputs(self):
         for cell in CELLS:
             if cell["cell_type"] == "code":
                 self.assertEqual((cell["outputs"], cell["execution_count"]), ([], None))
 
     @unittest.skipUnless(runs_here(), "build/python has no pandas or no Altair: they are there where PyPI can be reached")
-    def test_its_cells_draw_what_was_measured(self):
+    def test_its_cells_draw_the_results(self):
         with tempfile.TemporaryDirectory() as folder:
-            # The second of two writing threads is not what none allows: that point is skipped.
+            # `none` allows one writing thread, so the point with two is skipped.
             options = ["--index=art", "--sync=none", "--sync=olc", "--threads=1..2", "--workload=mix:read=50,update=50", "--reps=3",
                        "--records=2000", "--ops=5000", "--warmup=0", "--progress=none", "--out=results"]
             subprocess.run([HARNESS, *options], cwd=folder, check=True, stdout=subprocess.DEVNULL, timeout=60)
