@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""affected.py BASE: prints the test files that depend on what changed since the commit BASE, one a line.
+"""affected.py BASE: prints the test files that depend on a change since the commit BASE, one per line.
 
-What changed are the files that differ from BASE, in commits or not, and those that git does not know yet. A test file
-depends on what it includes, directly or not, and on the source of a header that it includes directly. A Python test
-depends on its own folder, and on cmake/, which says how all tests are built and run. The reason goes to stderr, in one
-line. Exit status 2 if BASE is no commit.
+Changed files are those that differ from BASE, committed or not, and those that git does not track yet. The dependencies are:
+    C++ test       every file that it includes, directly or not, and the source of each header that it includes directly
+    Python test    its own folder, and cmake/, which builds and runs all tests
+
+A line on stderr says how many files there are. The exit status is 2 if BASE is not a commit.
 """
 import re
 import subprocess
@@ -21,7 +22,7 @@ def read(path):
     try:
         with open(path, encoding='utf-8') as file:
             return file.read()
-    except FileNotFoundError:  # removed, and known to git still
+    except FileNotFoundError:  # removed, but git still tracks it
         return ''
 
 
@@ -30,7 +31,7 @@ def folder_of(path):
 
 
 def reached_by(start, includes):
-    """The files that a file includes, directly or not, itself among them."""
+    """Returns the files that a file includes, directly or not, and the file itself."""
     reached, left = {start}, [start]
     while left:
         for path in includes.get(left.pop(), ()):
@@ -41,7 +42,7 @@ def reached_by(start, includes):
 
 
 def affected(changed, includes, python_tests):
-    """`includes`: for each C++ file those that it includes. Returns the test files, in order."""
+    """Returns the affected test files, in order. `includes` has the files that each C++ file includes."""
     changed = set(changed)
     build_changed = any(folder_of(path).split('/')[0] == 'cmake' or path.endswith('CMakeLists.txt') for path in changed)
     tests = set()
@@ -61,7 +62,7 @@ def main():
     try:
         base = git('rev-parse', '--verify', '--quiet', sys.argv[1] + '^{commit}')[0]
     except subprocess.CalledProcessError:
-        print(f"affected.py: '{sys.argv[1]}' is no commit here", file=sys.stderr)
+        print(f"affected.py: '{sys.argv[1]}' is not a commit of this repository", file=sys.stderr)
         sys.exit(2)
     unknown = git('ls-files', '--others', '--exclude-standard')
     changed = git('diff', '--name-only', base) + unknown

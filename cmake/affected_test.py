@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Which test files `./test --quick` runs: affected.py."""
+"""Tests of affected.py, which chooses the test files of `./test --quick`."""
 import unittest
 
 from affected import affected

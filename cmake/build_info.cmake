@@ -1,5 +1,5 @@
-# Generates the definition of build_info() (harness/result/build_info.h). What is known when configuring is filled in there;
-# the commit is asked for at every build, by running this file as a script, and written only when it has changed.
+# Generates the definition of build_info() (harness/result/build_info.h). Compiler, flags and libraries are filled in when CMake
+# configures. Every build runs this file as a script to find the commit, and writes the header only if the commit has changed.
 
 if(CMAKE_SCRIPT_MODE_FILE)
   set(commit "unknown")
@@ -31,7 +31,7 @@ endif()
 string(REGEX REPLACE " +" " " build_flags "${build_flags}")
 set(build_kind "${CMAKE_BUILD_TYPE}, ${LATCHLAB_MACHINE}")
 
-# hwloc has no CMake package to tell its version.
+# hwloc has no CMake package, so its version comes from its header.
 file(GLOB hwloc_config "${LATCHLAB_hwloc_INCLUDE}/hwloc/autogen/config.h"
   "${LATCHLAB_hwloc_INCLUDE}/${CMAKE_LIBRARY_ARCHITECTURE}/hwloc/autogen/config.h")
 set(hwloc_VERSION "unknown")

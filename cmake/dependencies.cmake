@@ -1,4 +1,4 @@
-# The libraries that latchlab is linked with; also read by the installed package.
+# Finds the libraries that latchlab links with. The installed package reads this file, too.
 
 find_package(Threads REQUIRED)
 find_package(fmt REQUIRED)
@@ -9,7 +9,7 @@ find_package(libcuckoo REQUIRED)
 find_package(ZLIB REQUIRED)
 find_package(Boost CONFIG REQUIRED COMPONENTS context)
 
-# hwloc, libnuma, libpfm4 and libzstd come without a CMake package.
+# hwloc, libnuma, libpfm4 and libzstd have no CMake package.
 function(latchlab_find_library name header)
   if(TARGET latchlab::${name})
     return()

@@ -1,10 +1,10 @@
-# Fuzz targets: NAME_fuzz.cc beside a parser, inputs in the folder NAME_fuzz (src/testing/fuzzing.h). Every build runs a
-# target on its inputs, as a test. Where the compiler is clang and LATCHLAB_FUZZ is on, the test also looks for new
-# inputs: as many runs as LATCHLAB_FUZZ_RUNS says, from a fixed seed. To look for longer:
+# Fuzz targets. NAME_fuzz.cc stands beside a parser, and the folder NAME_fuzz holds its inputs (src/testing/fuzzing.h). In every
+# build a test runs each target on its inputs. With clang and LATCHLAB_FUZZ the test also searches for new inputs, from a fixed seed
+# and with LATCHLAB_FUZZ_RUNS runs. To search for longer:
 #
 #   cmake --preset clang && cmake --build --preset clang --target spec_fuzz
 #   build/clang/spec_fuzz -max_total_time=600 NEW_INPUTS src/base/spec_fuzz
-set(LATCHLAB_FUZZ_RUNS 5000 CACHE STRING "Inputs that a test of a fuzz target tries")
+set(LATCHLAB_FUZZ_RUNS 5000 CACHE STRING "Number of inputs that the test of a fuzz target tries")
 
 if(LATCHLAB_FUZZ)
   if(NOT CMAKE_CXX_COMPILER_ID STREQUAL "Clang")

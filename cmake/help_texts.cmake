@@ -1,5 +1,5 @@
-# docs/help: what `harness help` says, as files, for those who have no harness yet. ./bench prints them. The target help_texts writes
-# them by running this file as a script; with CHECK it compares instead, which is a test.
+# docs/help holds the output of `harness help` as files, which ./bench prints before a harness is built. The target help_texts runs this
+# file as a script, which writes them. With CHECK the script compares them instead; a test does so.
 
 if(NOT CMAKE_SCRIPT_MODE_FILE)
   set(latchlab_help_texts "${CMAKE_COMMAND}" -D "HARNESS=$<TARGET_FILE:harness>" -D "FOLDER=${PROJECT_SOURCE_DIR}/docs/help")
@@ -33,11 +33,11 @@ list(TRANSFORM expected APPEND .txt)
 file(GLOB superfluous RELATIVE "${FOLDER}" "${FOLDER}/*")
 list(REMOVE_ITEM superfluous ${expected})
 
-set(write "cmake --build --preset release --target help_texts writes what it says")
+set(write "cmake --build --preset release --target help_texts writes the files anew")
 foreach(topic IN LISTS topics)
   set(file "${FOLDER}/${topic}.txt")
   if(text_${topic} MATCHES "not in this build")
-    message(STATUS "docs/help/${topic}.txt is left alone: this build has a part of all pairs")
+    message(STATUS "docs/help/${topic}.txt is left alone: this build lacks some pairs")
   elseif(NOT CHECK)
     file(WRITE "${file}" "${text_${topic}}")
   else()
@@ -46,13 +46,13 @@ foreach(topic IN LISTS topics)
       file(READ "${file}" there)
     endif()
     if(NOT there STREQUAL "${text_${topic}}")
-      message(SEND_ERROR "docs/help/${topic}.txt is not what `harness help` says of ${topic}; ${write}")
+      message(SEND_ERROR "docs/help/${topic}.txt differs from the output of `harness help ${topic}`; ${write}")
     endif()
   endif()
 endforeach()
 foreach(name IN LISTS superfluous)
   if(CHECK)
-    message(SEND_ERROR "docs/help/${name} is of no topic; ${write}")
+    message(SEND_ERROR "docs/help/${name} belongs to no topic; ${write}")
   else()
     file(REMOVE "${FOLDER}/${name}")
   endif()

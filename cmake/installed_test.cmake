@@ -1,5 +1,9 @@
-# Installs BUILD_DIR into SCRATCH/prefix, looks at the headers there, builds the installed example against it in SCRATCH/build, and
-# runs the example's own tests. Then compiles the example's program by the command that MANUAL gives for g++ without CMake.
+# Tests the installed package in five steps:
+#   1. Install BUILD_DIR into SCRATCH/prefix.
+#   2. Check that no header is missing there.
+#   3. Build the installed example against it, in SCRATCH/build.
+#   4. Run the example's own tests.
+#   5. Compile the example's program by the g++ command of MANUAL, without CMake.
 
 function(run)
   execute_process(COMMAND ${ARGN} RESULT_VARIABLE status)
@@ -13,8 +17,8 @@ file(REMOVE_RECURSE "${SCRATCH}")
 set(ENV{CTEST_OUTPUT_ON_FAILURE} 1)
 run("${CMAKE_COMMAND}" --install "${BUILD_DIR}" --prefix "${SCRATCH}/prefix")
 
-# All headers in one translation unit: that each compiles alone is tested where they come from, so what is left to find
-# out is whether one of them needs a header that was not installed.
+# One translation unit includes all headers, to find one that needs a header which was not installed. That each header compiles alone
+# is tested in the source tree (headers_alone).
 set(include_root "${SCRATCH}/prefix/include/latchlab")
 file(GLOB_RECURSE headers RELATIVE "${include_root}" "${include_root}/*.h")
 if(NOT headers)
@@ -30,7 +34,7 @@ endforeach()
 file(WRITE "${SCRATCH}/all_headers.cc" "${includes}")
 run("${CXX}" -std=c++20 ${TARGET_FLAGS} "-I${include_root}" -fsyntax-only "${SCRATCH}/all_headers.cc")
 
-# From a copy, as a user would: what the example needs of its own folder was installed.
+# The build uses a copy, as a user would: everything that the example needs of its own folder must be installed.
 set(example "${SCRATCH}/example")
 file(COPY "${SCRATCH}/prefix/share/latchlab/example" DESTINATION "${SCRATCH}")
 run("${CMAKE_COMMAND}" -G Ninja -S "${example}" -B "${SCRATCH}/build" -D CMAKE_BUILD_TYPE=Release
@@ -42,7 +46,7 @@ if(NOT dynamic MATCHES "NOW")
   message(FATAL_ERROR "latchlab::latchlab does not carry -z now: ${dynamic}")
 endif()
 
-# The manual's command: the lines of its one block that begins with `$ g++`.
+# The command stands in the one block of the manual that begins with `$ g++`.
 file(READ "${MANUAL}" manual)
 if(NOT manual MATCHES "```console\n[$] g[+][+] ([^`]*)\n```")
   message(FATAL_ERROR "${MANUAL} has no block that begins with `$ g++`")
@@ -53,7 +57,7 @@ separate_arguments(by_hand UNIX_COMMAND "${by_hand}")
 execute_process(COMMAND "${CXX}" ${by_hand} WORKING_DIRECTORY "${example}" COMMAND_ERROR_IS_FATAL ANY)
 run("${example}/program")
 
-# Without the flags, one line names them.
+# Without the flags, the error message names them in one line.
 list(FILTER by_hand EXCLUDE REGEX "^-m")
 execute_process(COMMAND "${CXX}" ${by_hand} WORKING_DIRECTORY "${example}" RESULT_VARIABLE status ERROR_VARIABLE message)
 if(status EQUAL 0 OR NOT message MATCHES "compile with -mrtm -mtsxldtrk -mcx16 -msse4.2 -mpopcnt")

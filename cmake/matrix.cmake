@@ -1,6 +1,6 @@
-# The matrix: every policy, every index, and which policies an index runs under. One line adds one. A policy that lets bodies
-# read what nothing protects takes the indexes that bear it and passes over the others: rowex those that say kLatchFreeReaders,
-# adaptive also those that say kBearsScouts.
+# The matrix lists every policy, every index, and the policies that each index runs under. One line adds a policy or an index. Under
+# rowex and adaptive a body may read memory that no version or lock protects. These policies skip the indexes that do not allow it:
+# rowex needs kLatchFreeReaders; for adaptive kBearsScouts suffices, too.
 
 #                   word         header                     class template
 latchlab_add_policy(none         HEADER sync/none.h         TYPE None)
@@ -23,9 +23,9 @@ latchlab_add_policy(striped      HEADER sync/striped.h      TYPE Striped)
 latchlab_add_policy(seq          HEADER sync/seq.h          TYPE Seq)
 latchlab_add_policy(hybrid       HEADER sync/hybrid.h       TYPE Hybrid)
 
-# Policies for a peer that bears nothing but to be alone (kNeedsExclusion): one of each kind, since the lock is all that differs
-# and a pair takes five seconds to compile. Any other that excludes may be added. Only the processor's transactions take
-# back all memory.
+# Policies for an index that is correct only under mutual exclusion (kNeedsExclusion). There is one of each kind, since the others
+# differ only in the lock and a pair takes five seconds to compile; any other policy with exclusion may be added. Elision needs
+# Native: only the processor's transactions undo every store of code that does not use cells.
 set(alone none mutex spin rwspin)
 if(LATCHLAB_MACHINE STREQUAL "Native")
   list(APPEND alone rtm tbb-spec-rw)

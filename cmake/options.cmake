@@ -1,4 +1,4 @@
-# What a preset decides, and the flags that follow from it.
+# The options that a preset sets, and the flags that follow from them.
 
 set(LATCHLAB_MACHINE Native CACHE STRING "The machine that policies run on: Native or Emulated")
 set_property(CACHE LATCHLAB_MACHINE PROPERTY STRINGS Native Emulated)
@@ -6,12 +6,12 @@ set(LATCHLAB_SANITIZE "" CACHE STRING "Sanitizers, as -fsanitize takes them; emp
 set(LATCHLAB_PAIRS "" CACHE STRING "The index:policy pairs to build, as in art:rtm;*:olc; tested: those of ./test; empty: all")
 set(LATCHLAB_TEST_FILES "" CACHE STRING "The test files to build and run, as in src/base/spec_test.cc;cmake/setup_test.py; empty: all")
 option(LATCHLAB_FUZZ "Link the fuzz targets with libFuzzer, which clang brings (cmake/fuzz.cmake)" OFF)
-# For a third of the time less: much of it goes into what files include, above all the library for JSON. OFF, every file is compiled
-# alone.
+# ON saves a third of the time to compile, most of which goes into included headers, above all those of the JSON library. OFF compiles
+# every file alone.
 option(LATCHLAB_UNITY "Compile the files of the library and the harness, and the tests of harness and workloads, several at a time" ON)
 
-# latchlab_unity(TARGET SOURCE...): compiles its files up to twelve at a time, and only those of one folder together, or of small rooms of
-# the harness that stand on each other. Names of anonymous namespaces must differ there, and a new file changes nothing elsewhere.
+# latchlab_unity(TARGET SOURCE...) compiles up to twelve files of one folder as one unit; a few small folders of the harness share
+# units. Names in anonymous namespaces of files of one folder must therefore differ. A new file affects its own folder only.
 function(latchlab_unity target)
   if(NOT LATCHLAB_UNITY)
     return()
@@ -37,18 +37,18 @@ endif()
 
 set(latchlab_warnings -Wall -Wextra -Wshadow -Wnon-virtual-dtor -Woverloaded-virtual)
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
-  # g++ 12 sees overlapping copies in every "literal" + std::string (its bug 105651).
+  # g++ 12 warns of overlapping copies in every "literal" + std::string (GCC bug 105651).
   list(APPEND latchlab_warnings -Wno-restrict)
 endif()
 
 if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
-  # libstdc++ 12 calls a function that it declares deprecated, in every std::stable_sort.
+  # std::stable_sort of libstdc++ 12 calls a function that libstdc++ declares deprecated.
   list(APPEND latchlab_warnings -Wno-deprecated-declarations)
 endif()
 
-# Instructions beyond baseline x86-64. The transactional ones are emitted everywhere, because a begin that is
-# inlined cannot live in a file of its own, and executed only after the probe has seen them work. No AVX: g++ would
-# add a vzeroupper to what uses it, which aborts a transaction.
+# Instructions beyond baseline x86-64. The compiler may emit transactional ones in every file, because an inlined begin cannot stand in
+# a file of its own; they are executed only after the probe has seen them work. AVX is off: g++ would add vzeroupper to functions that
+# use AVX, and that instruction aborts a transaction.
 set(latchlab_target_flags -mrtm -mtsxldtrk -mcx16 -msse4.2 -mpopcnt)
 
 # The first call through a lazily bound PLT entry inside a transaction always aborts it.
@@ -58,20 +58,20 @@ if(LATCHLAB_SANITIZE)
   add_compile_options(-fsanitize=${LATCHLAB_SANITIZE} -fno-sanitize-recover=all)
   add_link_options(-fsanitize=${LATCHLAB_SANITIZE})
   if(LATCHLAB_SANITIZE MATCHES "address")
-    # To ask before each use of a pointer whether it is null or its object too small takes long to compile, and what is read or written
-    # there ends in AddressSanitizer's words. vptr would ask what type an object has that is cast down; here only bases without
-    # virtual functions are, to the one class that they are a base of.
+    # `null` and `object-size` check every use of a pointer, which takes long to compile; AddressSanitizer reports such accesses anyway.
+    # `vptr` checks the type of objects that are cast down. This code casts only bases without virtual functions, each to the one class
+    # that derives from it.
     add_compile_options(-fno-sanitize=null,object-size,vptr)
   endif()
   if(LATCHLAB_FUZZ)
     add_compile_options(-fsanitize=fuzzer-no-link)
   endif()
   if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
-    # Instrumented code makes g++ see uninitialised variables where there are none: in <regex>, in std::optional.
+    # With instrumentation g++ warns of uninitialised variables that are none, in <regex> and std::optional.
     add_compile_options(-Wno-maybe-uninitialized)
     if(LATCHLAB_SANITIZE MATCHES "thread")
-      # g++ warns at every fence that TSan does not see it; the optimistic reads that use fences go through atomic
-      # cells, which it does see.
+      # g++ warns at every fence that TSan does not understand it. The optimistic reads that use fences go through atomic cells, which
+      # TSan does understand.
       add_compile_options(-Wno-tsan)
     endif()
   endif()

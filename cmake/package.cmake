@@ -1,5 +1,5 @@
-# cmake --install: the harness, the headers, the libraries, and the CMake package through which another project links with
-# latchlab::latchlab or makes a harness with an index of its own.
+# cmake --install installs the harness, the headers, the libraries and a CMake package. Through the package another project links with
+# latchlab::latchlab, or makes a harness with an index of its own.
 
 include(GNUInstallDirs)
 set(package_dir "${CMAKE_INSTALL_LIBDIR}/cmake/latchlab")
@@ -8,12 +8,12 @@ install(TARGETS harness)
 install(TARGETS latchlab latchlab_harness EXPORT latchlabTargets)
 install(EXPORT latchlabTargets NAMESPACE latchlab:: DESTINATION "${package_dir}")
 
-# Not what only tests need.
+# Headers that only tests need are left out.
 foreach(folder src sync indexes workloads harness)
   install(DIRECTORY "${PROJECT_SOURCE_DIR}/${folder}" DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/latchlab"
     FILES_MATCHING PATTERN "*.h" PATTERN "*test*" EXCLUDE PATTERN "example" EXCLUDE)
 endforeach()
-# A project of somebody else's: an index, a program, and a harness around the index.
+# The example is a project of its own: an index, a program, and a harness with that index.
 install(DIRECTORY "${PROJECT_SOURCE_DIR}/indexes/example" DESTINATION "${CMAKE_INSTALL_DATADIR}/latchlab")
 install(FILES "${latchlab_main}" DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/latchlab/harness")
 

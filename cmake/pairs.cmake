@@ -1,21 +1,29 @@
-# The index x policy matrix becomes code here: a translation unit for an index under up to seven policies, and one that calls
-# them all. The list is explicit, so that nothing depends on static initialisers or on what a linker keeps. What is the same
-# under policies of one unit is compiled once: units of one pair take twice as long, and bigger ones keep processors idle.
+# Generates code from the matrix of indexes and policies. Each translation unit has one index under up to seven policies; one more unit
+# calls them all. The calls are explicit, so nothing depends on static initialisers or on which objects the linker keeps. Policies of a
+# unit share the code that does not depend on them. Units of a single pair would take twice the time in all; larger units would leave
+# processors idle.
 #
 #   latchlab_add_index(WORD HEADER header TYPE template [KEYS u64 bytes] [POLICIES word...] [MEANT_BY word option])
-#     adds an index: WORD is its name on the command line, TYPE a class template of <Layout, Key> (or of <Key>
-#     under the policy `own`, when it synchronizes itself). KEYS: default u64. POLICIES: default all but `own`.
-#     HEADER is relative to the calling CMakeLists.txt, or to latchlab's include root.
-#     MEANT_BY: the other index and its option that mean this one too, as Options::kMeantBy says.
+#     adds an index.
+#     WORD        its name on the command line
+#     HEADER      path, relative to the calling CMakeLists.txt or to latchlab's include root
+#     TYPE        class template of <Layout, Key>, or of <Key> for an index that synchronizes itself (policy `own`)
+#     KEYS        default: u64
+#     POLICIES    default: all but `own`
+#     MEANT_BY    another index and its option that also mean this index, as Options::kMeantBy says
 #   latchlab_add_policy(WORD HEADER header TYPE template [MACHINES Native Emulated] [VARIANT])
-#     adds a policy: TYPE is a class template of <Machine>. MACHINES: default all; on others it has no pairs. VARIANT: it differs
-#     from another policy in nothing but the lock, so its pairs with most indexes are left to ./test --all (latchlab_tested).
+#     adds a policy.
+#     TYPE        class template of <Machine>
+#     MACHINES    machines on which it has pairs; default: all
+#     VARIANT     it differs from another policy only in the lock, so only ./test --all builds its pairs with most indexes
+#                 (latchlab_tested)
 #   latchlab_add_harness(TARGET [INDEXES word...] [ASKED_IN file])
-#     makes an executable: the harness with the indexes that were added before (default: all of them).
-#     ASKED_IN: with those pairs alone that this file names, one index:policy a line, whatever LATCHLAB_PAIRS says. Each is a unit of
-#     its own, so one more pair costs one more unit. Pairs that do not exist are passed over; a file that is missing is made.
+#     makes an executable, a harness.
+#     INDEXES     its indexes; default: all that were added before
+#     ASKED_IN    a file with its pairs, one index:policy per line, instead of those of LATCHLAB_PAIRS. Each pair is a unit of its own,
+#                 so one more pair costs one more unit. Unknown pairs are ignored. A missing file is created.
 #
-# Also read by the installed package. Needs latchlab_main, the path of harness/main.cc.
+# The installed package reads this file, too. It needs latchlab_main, the path of harness/main.cc.
 
 set(latchlab_cmake_dir "${CMAKE_CURRENT_LIST_DIR}")
 set_property(GLOBAL PROPERTY latchlab_indexes "")
@@ -74,8 +82,8 @@ function(latchlab_add_harness target)
   target_link_libraries(${target} PRIVATE ${target}_pairs latchlab::harness)
 endfunction()
 
-# Makes the object library `target` with the pairs of `indexes` (empty: of all) that LATCHLAB_PAIRS selects or, if it is given, the
-# file `asked_in`.
+# Makes the object library `target` with pairs of `indexes` (empty: all). The file `asked_in` selects the pairs if it is given, else
+# LATCHLAB_PAIRS.
 function(latchlab_generate_pairs target indexes asked_in)
   get_property(known GLOBAL PROPERTY latchlab_indexes)
   if(NOT indexes)
@@ -106,8 +114,8 @@ function(latchlab_generate_pairs target indexes asked_in)
       message(FATAL_ERROR "latchlab_add_harness: there is no index `${index}`; there are ${known}")
     endif()
     get_property(policies GLOBAL PROPERTY latchlab_index_${index}_policies)
-    set(wanted "")     # of the pairs that ./test runs
-    set(untested "")   # in units of their own: what is built for ./test is not built again for --all
+    set(wanted "")     # policies of the pairs that ./test runs
+    set(untested "")   # in units of their own, so that --all reuses the units of ./test
     set(left_out "")
     foreach(policy IN LISTS policies)
       get_property(machines GLOBAL PROPERTY latchlab_policy_${policy}_machines)
@@ -174,15 +182,16 @@ function(latchlab_generate_pairs target indexes asked_in)
   add_library(${target} OBJECT ${sources} "${registry}")
   target_compile_options(${target} PRIVATE ${latchlab_warnings})
   if(LATCHLAB_SANITIZE MATCHES "undefined")
-    # The tests of the indexes, and of the harness over toys, ask it of the same code; here it would be a third of the time to build.
+    # The tests of indexes and the tests of the harness check alignment in the same code. Here the check would take a third of the time
+    # to build.
     target_compile_options(${target} PRIVATE -fno-sanitize=alignment)
   endif()
   target_link_libraries(${target} PRIVATE latchlab::harness)
-  target_precompile_headers(${target} PRIVATE <harness/loop/registry_add.h>)   # what all units begin with
+  target_precompile_headers(${target} PRIVATE <harness/loop/registry_add.h>)   # every unit begins with it
 endfunction()
 
-# One translation unit, from pairs.cc.in: an index under some policies. The C++ type of the shared index is the whole difference
-# between a pair and a peer that synchronizes itself.
+# Generates one translation unit from pairs.cc.in: an index under some policies. A pair and a peer that synchronizes itself differ only
+# in the C++ type of the shared index.
 function(latchlab_generate_unit out_source out_function target index unit)
   get_property(index_header GLOBAL PROPERTY latchlab_index_${index}_header)
   get_property(index_type GLOBAL PROPERTY latchlab_index_${index}_type)
@@ -223,7 +232,7 @@ function(latchlab_generate_unit out_source out_function target index unit)
   set(${out_function} "${function}" PARENT_SCOPE)
 endfunction()
 
-# Whether ./test runs this pair: every lock on art and cuckoo, one of each kind elsewhere.
+# Sets `out` to true if ./test runs this pair: every lock on art and cuckoo, one lock of each kind on other indexes.
 function(latchlab_tested out index policy)
   get_property(variant GLOBAL PROPERTY latchlab_policy_${policy}_variant)
   set(${out} TRUE PARENT_SCOPE)
@@ -232,7 +241,7 @@ function(latchlab_tested out index policy)
   endif()
 endfunction()
 
-# Whether one of the patterns index:policy, where either may be `*`, or the word `tested` means this pair.
+# Sets `out` to true if a pattern index:policy, in which `*` stands for any word, or the word `tested` selects this pair.
 function(latchlab_pair_selected out index policy)
   set(${out} FALSE PARENT_SCOPE)
   foreach(wanted IN LISTS ARGN)

@@ -1,4 +1,4 @@
-# The workload files that are shipped, as text in the library, so that their names do wherever the harness runs.
+# Compiles the shipped workload files into the library as text, so that the harness knows them by name from any folder.
 
 file(GLOB shipped CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/workloads/wiscer/*.txt")
 set(shipped_rows "")

@@ -1,5 +1,5 @@
-# Every *_test.cc stands beside the code that it tests and goes into one executable for each top folder; every Catch2
-# test case is a test of CTest, so that they run in parallel and fail by name. *_test.py are tests of their own.
+# Every *_test.cc stands beside the code that it tests. Each top folder has one executable with all its tests. Every Catch2 test case is
+# a test of CTest, so test cases run in parallel and fail by name. Every *_test.py is one test.
 
 find_package(Catch2 QUIET)
 if(NOT Catch2_FOUND)
@@ -8,12 +8,12 @@ if(NOT Catch2_FOUND)
 endif()
 include(Catch)
 
-# Debian's own interpreter: the Python packages that setup installs belong to it.
+# Tests use Debian's own interpreter, to which the Python packages of cmake/setup.sh belong.
 find_program(LATCHLAB_PYTHON python3 PATHS /usr/bin NO_DEFAULT_PATH)
 find_program(LATCHLAB_PYTHON python3 REQUIRED)
 mark_as_advanced(LATCHLAB_PYTHON)
 
-# What tests stand on: Catch2 with its main, and the tools of src/testing.
+# The base of all tests: Catch2 with its main, and the tools of src/testing.
 file(GLOB testing_sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/src/testing/*.cc")
 list(FILTER testing_sources EXCLUDE REGEX "(_test|/fuzz_main|/fuzzing)\\.cc$")
 add_library(latchlab_testing OBJECT ${testing_sources})
@@ -27,16 +27,17 @@ set(testing_paths
 # Catch2 itself is neither measured nor under test.
 set_source_files_properties("${PROJECT_SOURCE_DIR}/src/testing/catch_main.cc" PROPERTIES
   COMPILE_DEFINITIONS "${testing_paths}" COMPILE_OPTIONS "-O0;-fno-sanitize=all")
-# Catch2's header is up to a quarter of what compiling a test takes. Not for its own main, nor for a file in which g++ 12 then warns
-# of an overflow that is not there.
+# Catch2's header takes up to a quarter of the time to compile a test. Two files do without the precompiled header: Catch2's own main,
+# and a file in which g++ 12 would then warn of an overflow that does not exist.
 target_precompile_headers(latchlab_testing PRIVATE "${PROJECT_SOURCE_DIR}/src/testing/catch.h")
 set_source_files_properties("${PROJECT_SOURCE_DIR}/src/testing/catch_main.cc" "${PROJECT_SOURCE_DIR}/src/testing/key_patterns.cc"
   PROPERTIES SKIP_PRECOMPILE_HEADERS ON)
 
-# What says nothing under a sanitizer is left out of its lane. The race finder's fibers share one thread, where the thread
-# sanitizer sees no race, and one arena, into which the address sanitizer does not look: the finder knows itself what is freed. It
-# does not know where an array within a node ends, so the address lane keeps one file of each index, and ART's scouts. Broken code on
-# threads would be told by the sanitizer rather than by its history.
+# Some tests find nothing under a sanitizer, so its lane leaves them out:
+#   tests by the race finder   Its fibers share one thread, in which TSan sees no race, and one arena, which AddressSanitizer does not
+#                              check; the finder itself tracks what is freed. It does not track the bounds of an array in a node, so
+#                              the address lane keeps one file of each index, and ART's scouts.
+#   seeded_threads             These tests find seeded bugs by their histories; a sanitizer would report the bug before.
 set(test_spec "")
 if(LATCHLAB_SANITIZE MATCHES "address")
   set(test_spec "~[release]~[no-asan]")
@@ -50,10 +51,10 @@ elseif(LATCHLAB_SANITIZE MATCHES "address")
   set(left_out "^indexes/.*(race_(hybrid|locks|rowex|rtm|seeded|striped)|seeded_threads)_test[.]cc$|^sync/.*_race_test[.]cc$")
 endif()
 
-# A name that CMake garbles (an unbalanced bracket) would select nothing and pass: NoTests makes it fail.
+# CMake garbles a name with an unbalanced bracket. Such a test would select nothing and pass; NoTests makes it fail.
 set(fails_without_tests EXTRA_ARGS --warn NoTests)
 
-# Removes the test files that LATCHLAB_TEST_FILES does not name from the list; none where it is empty.
+# Removes the test files from the list that LATCHLAB_TEST_FILES does not name, unless it is empty.
 function(latchlab_keep_wanted list)
   if(LATCHLAB_TEST_FILES)
     set(kept "")
@@ -66,7 +67,7 @@ function(latchlab_keep_wanted list)
   endif()
 endfunction()
 
-# latchlab_add_tests(FOLDER LIBRARY...): the executable FOLDER_test.
+# latchlab_add_tests(FOLDER LIBRARY...) makes the executable FOLDER_test, linked with these libraries.
 function(latchlab_add_tests folder)
   file(GLOB_RECURSE sources RELATIVE "${PROJECT_SOURCE_DIR}" CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/${folder}/*_test.cc")
   list(FILTER sources EXCLUDE REGEX "${left_out}")
@@ -74,8 +75,8 @@ function(latchlab_add_tests folder)
   if(NOT sources)
     return()
   endif()
-  # What the race finder runs takes a third less to compile so, and is no slower: most of the time is spent in the finder. Elsewhere
-  # the preset says how: .ci/coverage asks for -O0.
+  # With -O1, tests by the race finder compile in two thirds of the time. They run no slower, since most of the time goes into the
+  # finder. Other flags than -O2 are kept: .ci/coverage asks for -O0.
   set(explored "${sources}")
   list(FILTER explored INCLUDE REGEX "(race_[a-z]+|[a-z]+_race)_test[.]cc$")
   if(CMAKE_CXX_FLAGS_RELEASE MATCHES "-O2")
@@ -89,13 +90,13 @@ function(latchlab_add_tests folder)
     latchlab_unity(${target} ${sources})
   endif()
   if(folder STREQUAL "harness")
-    # Nothing here is measured, and half of the time that compiling takes would be the optimizer's.
+    # These tests measure nothing, and the optimizer would take half of the time to compile.
     target_compile_options(${target} PRIVATE -O0)
     target_precompile_headers(${target} PRIVATE "${PROJECT_SOURCE_DIR}/src/testing/catch.h" <fmt/format.h> <nlohmann/json.hpp>)
   else()
     target_precompile_headers(${target} REUSE_FROM latchlab_testing)
   endif()
-  # Tests run the harness too, so whoever builds a test executable alone must get it.
+  # Tests also run the harness, so it must be built even if only a test executable is asked for.
   add_dependencies(${target} harness)
   set(elsewhere "~[all]~[threads]")
   if(folder STREQUAL "harness")
@@ -112,21 +113,20 @@ latchlab_add_tests(workloads latchlab)
 latchlab_add_tests(indexes harness_pairs latchlab::harness)
 latchlab_add_tests(harness harness_pairs latchlab::harness)
 
-# Threads that pass locks around take several times as long beside another test: they have the machine to themselves, and first,
-# while nothing else runs that they would have to wait for.
+# Tests in which threads pass locks around take several times as long beside another test, so they have the machine to themselves. They
+# run first, when they need not wait for other tests to end.
 if(TARGET indexes_test)
   catch_discover_tests(indexes_test TEST_PREFIX "indexes/" TEST_SPEC "${test_spec}[threads]" ${fails_without_tests}
     PROPERTIES LABELS indexes TIMEOUT 600 RUN_SERIAL TRUE COST 2000)
 endif()
 
-# Tests of the harness that take a time rather than a number of operations, and so need the processors: ctest -L realtime
+# Tests of the harness that run for a time rather than a number of operations, and so need all processors: ctest -L realtime
 if(TARGET harness_test)
   catch_discover_tests(harness_test TEST_PREFIX "harness/" TEST_SPEC "${test_spec}[realtime]" ${fails_without_tests}
     PROPERTIES LABELS realtime TIMEOUT 600 RUN_SERIAL TRUE)
 endif()
 
-# The rest says nothing new under a sanitizer.
-# Parsers meet wrong input here under the address sanitizer, too.
+# Under AddressSanitizer, parsers also read wrong input. No other script finds more under a sanitizer.
 if(LATCHLAB_SANITIZE MATCHES "address")
   set(wrong_input harness/smoke/wrong_input_test.py)
   add_test(NAME ${wrong_input} COMMAND "${LATCHLAB_PYTHON}" "${PROJECT_SOURCE_DIR}/${wrong_input}"
@@ -137,7 +137,7 @@ if(LATCHLAB_SANITIZE)
   return()
 endif()
 
-# What takes too long for every change: ./test --all
+# Tests that take too long for every change: ./test --all
 if(TARGET indexes_test)
   catch_discover_tests(indexes_test TEST_PREFIX "all/" TEST_SPEC "[all]" ${fails_without_tests}
     PROPERTIES LABELS all TIMEOUT 3600)
@@ -155,14 +155,14 @@ foreach(name IN LISTS scripts)
     set_tests_properties(${name} PROPERTIES LABELS realtime RUN_SERIAL TRUE)
   endif()
 endforeach()
-# By itself: ctest -L emulated. The emulator keeps a processor busy for its guest and another, now and then, for its devices: beside
-# other tests it would come near the end of its time.
+# To run it alone: ctest -L emulated. The emulator keeps one processor busy for its guest, and at times another for its devices. Beside
+# other tests it would come close to its timeout.
 if("harness/smoke/emulated_machine_test.py" IN_LIST scripts)
   set_tests_properties(harness/smoke/emulated_machine_test.py PROPERTIES LABELS emulated SKIP_RETURN_CODE 77 PROCESSORS 2)
 endif()
 
-# `headers_alone`, which .ci/run builds: every header compiles alone, as the first include of its own .cc, where that is compiled
-# alone, or here. Syntax only, and only those that have changed.
+# The target headers_alone, which .ci/run builds, checks that every header compiles alone. A header that is the first include of its own
+# .cc needs no further check if that .cc is compiled alone. The check covers the syntax, of headers that have changed.
 file(GLOB_RECURSE headers CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/src/*.h" "${PROJECT_SOURCE_DIR}/sync/*.h"
   "${PROJECT_SOURCE_DIR}/indexes/*.h" "${PROJECT_SOURCE_DIR}/workloads/*.h" "${PROJECT_SOURCE_DIR}/harness/*.h")
 set(checked "")
@@ -181,7 +181,7 @@ foreach(header IN LISTS headers)
   set(stamp "${CMAKE_CURRENT_BINARY_DIR}/headers/${name}.ok")
   get_filename_component(folder "${stamp}" DIRECTORY)
   file(MAKE_DIRECTORY "${folder}")
-  # Included from an empty file rather than compiled itself, where #pragma once would be a warning.
+  # An empty file includes the header. Compiling the header itself would warn of #pragma once.
   add_custom_command(OUTPUT "${stamp}"
     COMMAND "${CMAKE_CXX_COMPILER}" -std=c++20 ${latchlab_target_flags} ${latchlab_warnings} -Werror -fsyntax-only
       "-I$<JOIN:$<FILTER:${includes},EXCLUDE,^/usr/include$>,;-I>"
@@ -198,7 +198,7 @@ endif()
 
 add_test(NAME "help texts" COMMAND ${latchlab_help_texts_check})
 
-# The installed package: the installed example, another project, is built against it, by CMake and by hand.
+# Tests the installed package: the installed example, a project of its own, builds against it, by CMake and by hand.
 add_test(NAME "installed package"
   COMMAND "${CMAKE_COMMAND}" -D "BUILD_DIR=${PROJECT_BINARY_DIR}" -D "MANUAL=${PROJECT_SOURCE_DIR}/docs/extending.md"
     -D "SCRATCH=${CMAKE_CURRENT_BINARY_DIR}/installed" -D "CXX=${CMAKE_CXX_COMPILER}"
@@ -206,7 +206,7 @@ add_test(NAME "installed package"
     -P "${PROJECT_SOURCE_DIR}/cmake/installed_test.cmake")
 set_tests_properties("installed package" PROPERTIES TIMEOUT 600 COST 1000)
 
-# Comments that Doxygen does not understand fail here, where it is installed.
+# If Doxygen is installed, comments that it does not understand fail this test.
 if(LATCHLAB_DOXYGEN)
   add_test(NAME "API reference" COMMAND "${LATCHLAB_DOXYGEN}" Doxyfile WORKING_DIRECTORY "${PROJECT_BINARY_DIR}")
 endif()
