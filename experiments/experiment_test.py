@@ -163,7 +163,7 @@ class Definitions(unittest.TestCase):
             (good.replace('name = "olc"', 'name = "none"'), "two curves have one name"),
             (good.replace('run = ["--sync=olc"]', 'run = ["olc"]'), "'olc' is not an option of the harness"),
             (good.replace("replicates = 3", 'replicates = "3"'), "'replicates' is not a int"),
-            (good + "\nmore = 1\n", "there is no 'more' here"),
+            (good + "\nmore = 1\n", "there is no key 'more' here"),
             (good + "\n[[", "policies.toml: "),
         ):
             with tempfile.TemporaryDirectory() as there, self.subTest(said=said):
@@ -351,7 +351,7 @@ class Runs(unittest.TestCase):
         self.assertRegex(self.experiment("--redraw").stderr, r"experiment: [12] of \d+ runs are not in ")
         done = self.experiment("--redraw", "--", "--records=9")
         self.assertEqual(done.returncode, 2)
-        self.assertIn("has no run with these options; the last one had --index=art", done.stderr)
+        self.assertIn("has no run with these options; its last run had --index=art", done.stderr)
 
     def test_a_redrawn_figure_has_the_processors_of_the_machine_that_measured(self):
         (self.out).mkdir()
