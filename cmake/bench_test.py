@@ -1,4 +1,4 @@
-"""./bench: what it answers without a build, and which harness it builds and runs. In a tree with a harness of our own; nothing is
+"""Tests of ./bench: its answers without a build, and the harness that it builds and runs. The tree has a fake harness; nothing is
 compiled.
 
 Run by CTest; by hand: python3 cmake/bench_test.py
@@ -14,7 +14,7 @@ import unittest
 
 TREE = pathlib.Path(__file__).resolve().parents[1]
 
-# A harness that lacks the pairs of its file `lacks`, and else says its name, where it runs and its arguments.
+# A fake harness. It lacks the pairs in its file `lacks`, and prints its name, its folder and its arguments.
 HARNESS = """#!/bin/bash
 here=$(dirname "$0")
 if [ "$1" = missing-pairs ]; then
@@ -30,7 +30,7 @@ else
 fi
 """
 
-# cmake and ninja that note each call. A build makes the harness that is its target.
+# Fake tools that record each call. A build makes the harness that is its target.
 TOOLS = {
     "dpkg-query": """shift 3; for package; do echo "installed $package"; done""",
     "cmake": """case $1 in
@@ -68,7 +68,7 @@ class Tree(unittest.TestCase):
                               capture_output=True, text=True, timeout=60, check=False)
 
     def calls(self):
-        """Those of cmake since the last look."""
+        """Returns the calls of cmake since the last look."""
         calls = [call for call in (self.folder / "calls").read_text().splitlines() if call.startswith("cmake")]
         (self.folder / "calls").write_text("")
         return calls
@@ -82,7 +82,7 @@ class Tree(unittest.TestCase):
         return path.read_text().split() if path.exists() else []
 
     def full(self):
-        """Every pair is built."""
+        """Sets up a tree in which every pair is built."""
         self.build.mkdir(parents=True, exist_ok=True)
         (self.build / "build.ninja").touch()
         shutil.copy(self.folder / "own_harness", self.build / "harness")
@@ -90,7 +90,7 @@ class Tree(unittest.TestCase):
 
 
 class Answers(Tree):
-    """Nothing is built or installed for these."""
+    """Tests of command lines for which nothing is built or installed."""
 
     def text(self, topic):
         return (TREE / f"docs/help/{topic}.txt").read_text()
@@ -127,7 +127,7 @@ class Answers(Tree):
                 self.assertTrue(done.stderr.startswith(words), done.stderr)
         self.assertEqual((self.folder / "calls").read_text(), "")
 
-    def test_the_version_is_told_by_a_harness_or_by_the_tree(self):
+    def test_the_version_comes_from_a_harness_or_the_tree(self):
         version = re.search(r"VERSION ([0-9.]+) LANGUAGES", (TREE / "CMakeLists.txt").read_text())[1]
         done = self.bench("--version")
         self.assertEqual((done.stdout.splitlines()[0], done.returncode), (f"latchlab {version}", 0))
@@ -135,7 +135,7 @@ class Answers(Tree):
         self.assertIn("harness in", self.bench("--version").stdout)
         self.assertEqual(self.calls(), [])
 
-    def test_list_is_the_harness_s_own_once_there_is_one(self):
+    def test_a_built_harness_answers_list(self):
         self.full()
         self.assertIn(": list keys\n", self.bench("list", "keys").stdout)
 
@@ -149,10 +149,10 @@ class Builds(Tree):
         self.assertEqual(self.calls(), ["cmake --preset release"] + 2 * ["cmake --build build/release --target harness_asked"])
         self.assertRegex(done.stderr, r"bench: configuring build/release\n"
                          r"bench: building the library, 20 steps, about \d+ s\n"
-                         r"bench: building art:rtm, 20 steps, about \d+ s; the rest is built when it is asked for\n"
+                         r"bench: building art:rtm, 20 steps, about \d+ s; other pairs are built when they are asked for\n"
                          r"bench: built: configure \d+ s, the library \d+ s, art:rtm \d+ s\n")
 
-    def test_another_pair_is_added_and_one_that_is_there_is_not(self):
+    def test_a_missing_pair_is_added_and_an_existing_one_is_not(self):
         self.lacks("art:rtm", "art:olc")
         self.bench("--index=art", "--sync=rtm")
         self.bench("--index=art", "--sync=olc")
@@ -181,7 +181,7 @@ class Builds(Tree):
         self.assertIn("harness_asked in", done.stdout)
         self.assertEqual(set(self.calls()), {"cmake --build build/release --target harness_asked"})
 
-    def test_a_harness_with_some_pairs_gives_way_where_it_lacks_one(self):
+    def test_a_harness_that_lacks_the_pair_is_not_run(self):
         self.full()
         self.lacks("art:rtm")
         self.assertIn("harness in", self.bench("--index=art", "--sync=olc").stdout)

@@ -1,42 +1,42 @@
-# Shared by ./bench and ./test, which source it: finds what a Debian machine lacks, says so, and installs it.
-# The lists below are the only place where packages are named.
+# Finds the packages that a Debian machine lacks, names them, and installs them. ./bench and ./test source this file. No other file names
+# packages.
 
-# What `./bench` needs: a compiler, the libraries, a word list to use as real keys, and the allocators that --alloc preloads.
+# Packages of `./bench`: a compiler, the libraries, a list of words to use as real keys, and the allocators that --alloc preloads.
 bench_packages="g++ cmake ninja-build libfmt-dev nlohmann-json3-dev libhwloc-dev libnuma-dev libpfm4-dev
   libtbb-dev libabsl-dev libcuckoo-dev libboost-context-dev zlib1g-dev libzstd-dev wamerican libtcmalloc-minimal4 libjemalloc2 libmimalloc2.0 libtbbmalloc2"
 
-# What `./test` adds: the test framework, the JSON schema checker, git for scratch repositories, objdump for the test of generated
-# code, and a machine of four NUMA nodes in software, with the kernel that it boots.
+# Packages that `./test` adds: the test framework, the checker of JSON schemas, git for scratch repositories, objdump for the test of
+# generated code, and an emulated machine with four NUMA nodes.
 test_packages="catch2 python3 python3-jsonschema git binutils qemu-system-x86 busybox-static cpio"
-# What `.ci/run` adds: the second compiler with libFuzzer, and what looks at the style.
+# Packages that `.ci/run` adds: a second compiler with libFuzzer, and the tools that check the style.
 ci_packages="clang-19 libclang-rt-19-dev clang-format-19 clang-tidy-19 doxygen"
-kernel_package=linux-image-cloud-amd64
+kernel_package=linux-image-cloud-amd64   # the kernel that the emulated machine boots
 
-# What `./bench experiment` adds: environments of Debian's Python, and from PyPI what draws figures, in one of them.
+# `./bench experiment` adds virtual environments of Debian's Python, and modules of PyPI that draw figures.
 experiment_packages="python3-venv"
 experiment_modules="altair>=5.5,<7 vl-convert-python>=1.7,<2"
 
-# What `./bench export` adds: a Python, and from PyPI what writes Parquet, if that is asked for.
+# `./bench export` adds Python and, for --format=parquet, a module of PyPI that writes Parquet.
 export_packages="python3"
 parquet_modules="pyarrow>=15,<27"
 
-# What the notebook in docs/notebooks reads an export with.
+# The module with which the notebook in docs/notebooks reads an export.
 notebook_modules="pandas>=2,<4"
 
-# say TEXT: one line for a person, on stderr so that a command's own output stays clean.
+# say TEXT: prints a line for the user on stderr, so that stdout has only the output of a command.
 say() { printf '%s: %s\n' "${0##*/}" "$*" >&2; }
 
-# missing_of PACKAGE...: prints those that are not installed.
+# missing_of PACKAGE...: prints the packages that are not installed.
 missing_of() {
   local have package
-  # dpkg-query exits 1 when it does not know one of the names: that is an answer here.
+  # dpkg-query exits with 1 if it does not know a name, which is a valid answer here.
   have=$(dpkg-query -W -f '${db:Status-Status} ${Package}\n' "$@" 2>/dev/null) || :
   for package; do
     case $'\n'"$have"$'\n' in *$'\n'"installed $package"$'\n'*) ;; *) printf '%s ' "$package" ;; esac
   done
 }
 
-# run_apt ARGS...: quiet when it works; what apt-get said, then one line, when it does not.
+# run_apt ARGS...: runs apt-get. It prints nothing on success; on failure the output of apt-get, then one line.
 run_apt() {
   local said
   if ! said=$("${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -o DPkg::Lock::Timeout=120 "$@" 2>&1 </dev/null); then
@@ -46,7 +46,8 @@ run_apt() {
   fi
 }
 
-# take_install ARGS...: reads --yes and --no-install out of ARGS. $install is then ask, yes or no, and the array $arguments has the rest.
+# take_install ARGS...: takes --yes and --no-install out of ARGS. It sets $install to ask, yes or no, and the array $arguments to the
+# rest.
 take_install() {
   local argument
   install=ask
@@ -60,7 +61,7 @@ take_install() {
   done
 }
 
-# purpose_of PACKAGE...: prints a line for each purpose of these packages, with those that serve it.
+# purpose_of PACKAGE...: prints the packages by purpose, one line for each.
 purpose_of() {
   local package build="" test="" draw="" other=""
   for package; do
@@ -77,7 +78,7 @@ purpose_of() {
   [ -z "$other" ] || printf '  besides:%s\n' "$other"
 }
 
-# agreed: asks a person, once, whether to install. Enter means yes, and so does a machine without a terminal.
+# agreed: asks the user once whether to install. Enter means yes. Without a terminal it succeeds and does not ask.
 agreed() {
   local answer
   [ -t 0 ] && [ -t 2 ] || return 0
@@ -86,8 +87,8 @@ agreed() {
   case $answer in '' | [yY] | [yY][eE][sS]) return 0 ;; *) return 1 ;; esac
 }
 
-# ensure_packages INSTALL PACKAGE...: returns when every package is there. INSTALL is `ask`, `yes` or `no`. With `no`, and where the
-# answer is no, it prints the line to run and exits 2, as it does when there is neither root nor sudo.
+# ensure_packages INSTALL PACKAGE...: returns when every package is installed. INSTALL is `ask`, `yes` or `no`. It prints the command to
+# run and exits with 2 for `no`, for the answer no, and if it has neither root nor sudo.
 ensure_packages() {
   local install=$1 missing by_hand as_root
   shift
@@ -125,7 +126,7 @@ ensure_packages() {
   run_apt install -y --no-install-recommends $missing
 }
 
-# ensure_modules INSTALL USE MODULE...: returns 0 with build/python having what the use needs, or says that it has not and returns 1.
+# ensure_modules INSTALL USE MODULE...: returns 0 when build/python has the modules for a use; otherwise prints why not and returns 1.
 ensure_modules() {
   local install=$1 use=$2
   shift 2
@@ -138,26 +139,27 @@ ensure_modules() {
   mkdir -p build
   if ! { [ -x build/python/bin/pip ] || { rm -rf build/python && /usr/bin/python3 -m venv build/python; }; } >build/python.log 2>&1 ||
     ! build/python/bin/python -m pip install --quiet --disable-pip-version-check --retries 1 --timeout 20 "$@" >>build/python.log 2>&1; then
-    say "that failed, so there is no $use: $(grep -i error build/python.log | tail -n 1)"
+    say "the installation failed, so there is no $use: $(grep -i error build/python.log | tail -n 1)"
     return 1
   fi
   printf '%s' "$*" >"build/python/$use"
 }
 
-# ensure_drawing INSTALL: returns with build/python able to draw, or says that it is not: results do not depend on it.
+# ensure_drawing INSTALL: installs the modules that draw figures, or prints why it cannot. It returns 0 either way, since results do not
+# depend on figures.
 ensure_drawing() {
   # shellcheck disable=SC2086  # a list of words
   ensure_modules "$1" drawing $experiment_modules || :
 }
 
-# fetch_kernel: build/linux with vmlinuz in it, all of it or nothing. What goes wrong it says last.
+# fetch_kernel: makes build/linux with vmlinuz in it, completely or not at all. After a failure, its last line is the reason.
 fetch_kernel() {
   local package
   rm -rf build/linux build/linux.new
   mkdir -p build/linux.new || return
   (
     cd build/linux.new || exit
-    # In English whatever the reader's language: "Depends:" is a word of it.
+    # LC_ALL=C makes the output English in any locale; sed searches for "Depends:".
     package=$(LC_ALL=C apt-cache depends --important "$kernel_package" | sed -n 's/^ *Depends: //p' | head -n 1)
     if [ -z "$package" ]; then
       echo "apt-cache names no package that $kernel_package depends on"
@@ -169,16 +171,16 @@ fetch_kernel() {
   ) && mv build/linux.new build/linux
 }
 
-# update_lists: apt's lists of packages, where that needs nobody's password.
+# update_lists: updates apt's lists of packages, if that needs no password.
 update_lists() {
   local as_root=()
   [ "$(id -u)" = 0 ] || as_root=(sudo -n)
   LC_ALL=C timeout 300 "${as_root[@]}" apt-get -o DPkg::Lock::Timeout=120 -o Acquire::Retries=1 -o Acquire::http::Timeout=30 update
 }
 
-# ensure_kernel INSTALL: returns with build/linux/vmlinuz there, or says that it is not: the test that boots it is skipped then. The
-# package is unpacked and not installed, which would touch the boot loader; the one of that name only depends on the newest. Lists
-# that are older than the archive name a package that is gone: they are brought up to date then.
+# ensure_kernel INSTALL: makes build/linux/vmlinuz, or prints why it cannot; the test that boots it is then skipped. The package is
+# unpacked and not installed, since installing would change the boot loader. $kernel_package is empty and depends on the newest kernel,
+# which is the package to fetch. Old lists may name a kernel that the archive no longer has, so they are updated after a failure.
 ensure_kernel() {
   local install=$1 kernel_lock
   if [ -e build/linux/vmlinuz ]; then return 0; fi
@@ -188,26 +190,26 @@ ensure_kernel() {
   fi
   mkdir -p build
   exec {kernel_lock}>build/linux.lock
-  flock "$kernel_lock"   # who had to wait finds it there
+  flock "$kernel_lock"   # a call that had to wait finds the kernel there
   if [ ! -e build/linux/vmlinuz ]; then
     say "unpacking a kernel for the emulated machine into build/linux"
     if ! { fetch_kernel || { update_lists && fetch_kernel; }; } >build/linux.log 2>&1; then
-      say "that failed, so nothing is emulated: $(tail -n 1 build/linux.log)"
+      say "no kernel could be unpacked, so no machine is emulated: $(tail -n 1 build/linux.log)"
     fi
   fi
   exec {kernel_lock}>&-
 }
 
-# build_preset PRESET TARGET...: brings the targets up to date, and says how long that took if anything was built.
+# build_preset PRESET TARGET...: builds the targets, and prints how long that took if anything was built.
 build_preset() {
   build_times=""
   build_part "build/$1" "" 0 "$@"
   say_build_times
 }
 
-# build_part NAME NOTE STEP PRESET TARGET...: brings the targets up to date. Prints nothing when there is nothing to do, one line before
-# something is built, and everything on failure. One build at a time per tree. NAME and NOTE say what is built; STEP is how many seconds
-# of a processor a step takes, for an estimate; 0 for none. Adds to $build_times how long it took.
+# build_part NAME NOTE STEP PRESET TARGET...: builds the targets, one build at a time per tree. It prints one line before it builds
+# anything, and the whole log on failure. NAME and NOTE are the words of that line. STEP is the processor time of a step in seconds, for
+# the estimate; 0 for no estimate. It adds the time that it took to $build_times.
 build_part() {
   local name=$1 note=$2 step=$3 preset=$4 log started=$SECONDS status=0
   shift 4
@@ -233,10 +235,10 @@ build_part() {
   exec {build_lock}>&-
 }
 
-# say_build_times: where the time of this build went, if there was one.
+# say_build_times: prints where the time of this build went, if anything was built.
 say_build_times() { [ -z "$build_times" ] || say "built: ${build_times%, }"; }
 
-# announce NAME NOTE STEP: reads ninja's output and says once what is built and how much that is; on a terminal it keeps a count.
+# announce NAME NOTE STEP: reads ninja's output and prints once what is built, with the number of steps. On a terminal it shows a counter.
 announce() {
   local line said=no tty=no estimate=""
   [ -t 2 ] && tty=yes
@@ -257,7 +259,7 @@ announce() {
   if [ "$tty" = yes ] && [ "$said" = yes ]; then printf '\r%20s\r' '' >&2; fi
 }
 
-# duration SECONDS: in words, rounded up.
+# duration SECONDS: prints the time in words, rounded up.
 duration() {
   if [ "$1" -le 90 ]; then printf 'about %d s' $((($1 + 9) / 10 * 10)); else printf 'about %d minutes' $((($1 + 59) / 60)); fi
 }

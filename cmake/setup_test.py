@@ -1,4 +1,4 @@
-"""What cmake/setup.sh does where apt does not do what it hopes for: with tools of our own in apt's place.
+"""Tests of cmake/setup.sh with fake tools in place of apt and dpkg, which also fail or give unusual answers.
 
 Run by CTest; by hand: python3 cmake/setup_test.py
 """
@@ -12,7 +12,7 @@ import unittest
 
 TREE = pathlib.Path(__file__).resolve().parents[1]
 
-# Each notes that it was called. The language decides what apt-cache says; the archive has the package once the lists are new.
+# Each tool records its calls. apt-cache answers in the language of the locale. The archive has the package after an update.
 TOOLS = {
     "apt-cache": """[ "$LC_ALL" = C ] && echo "  Depends: linux-image-new" || echo "  Hängt ab von: linux-image-new" """,
     "apt-get": """case " $* " in
@@ -52,7 +52,7 @@ class Tools(unittest.TestCase):
 
 
 class Question(Tools):
-    """ensure_packages where g++ and catch2 are missing. dpkg-query and apt-get are our own; nothing is installed."""
+    """Tests of ensure_packages on a machine without g++ and catch2. dpkg-query and apt-get are fakes; nothing is installed."""
 
     CALL = "ensure_packages ask g++ cmake catch2; echo installed"
 
@@ -63,7 +63,7 @@ class Question(Tools):
         self.tool("id", "echo 0")
 
     def answer(self, answer):
-        """(stdout, what the terminal showed, exit status) of a person who types `answer` when asked, once."""
+        """Returns (stdout, terminal output, exit status) for a user who types `answer` when asked, once."""
         ours, theirs = pty.openpty()
         process = self.start(self.CALL, stdin=theirs, stderr=theirs)
         os.close(theirs)
@@ -128,24 +128,24 @@ class Kernel(Tools):
     def run_once(self):
         return self.start("ensure_kernel yes").communicate(timeout=60)[1]
 
-    def test_a_kernel_is_unpacked_whatever_the_language(self):
+    def test_a_kernel_is_unpacked_in_any_locale(self):
         (self.folder / "lists").touch()
         self.run_once()
         self.assertEqual((self.folder / "build/linux/vmlinuz").read_text(), "kernel\n")
         self.assertFalse(any("update" in call for call in self.calls()))
 
-    def test_old_lists_are_brought_up_to_date(self):
+    def test_old_lists_are_updated(self):
         said = self.run_once()
         self.assertTrue((self.folder / "build/linux/vmlinuz").exists(), said)
         self.assertEqual(sum(" update" in call for call in self.calls()), 1)
 
-    def test_a_name_that_apt_does_not_know_is_said(self):
+    def test_a_name_that_apt_does_not_know_is_reported(self):
         self.tool("apt-cache", "true")
         said = self.run_once()
-        self.assertIn("that failed, so nothing is emulated: apt-cache names no package that linux-image-cloud-amd64 depends on", said)
+        self.assertIn("no kernel could be unpacked, so no machine is emulated: apt-cache names no package that linux-image-cloud-amd64 depends on", said)
         self.assertFalse((self.folder / "build/linux").exists())
 
-    def test_of_two_at_the_same_time_one_fetches(self):
+    def test_one_of_two_simultaneous_calls_fetches(self):
         (self.folder / "lists").touch()
         both = [self.start("ensure_kernel yes"), self.start("ensure_kernel yes")]
         for process in both:

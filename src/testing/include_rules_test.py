@@ -76,7 +76,7 @@ FOR_SYSTEM_TIME = {f"harness/host/{file}" for file in ("native_team.h", "native_
 def is_test(path):
     # The example's program stands for a user's program, above all folders.
     return (
-        path.stem.endswith(("_test", "_testing"))
+        path.stem.endswith(("_test", "_testing", "_fuzz"))
         or path.parts[:2] == ("src", "testing")
         or path == pathlib.Path("indexes/example/program.cc")
     )
