@@ -1,26 +1,26 @@
-# Sourced by .ci/run: a bare Debian 12 in a folder, which is what a newcomer's machine has. A step of set-up that some machine here
-# did by hand, or a package that it happened to have, is missing there and fails.
+# Makes a bare Debian 12 in a folder, which is what a newcomer's machine has. .ci/run sources this file. A set-up step that was once done
+# by hand on the developer's machine, or a package that happens to be installed there, is missing in the bare system, so ./test fails.
 
-# make_bare FOLDER: makes that Debian, with the checkout as it is in FOLDER/project, without its build folder. Returns 1 where it
-# cannot; $bare_refusal then says why, in one line.
+# make_bare FOLDER: makes the bare system, with a copy of this checkout, without its build folder, in FOLDER/project. Returns 1 if it
+# cannot; $bare_refusal then has the reason, in one line.
 make_bare() {
   local root=$1 mirror log
   log=$root.log
   bare_refusal=""
   if [ "$(id -u)" != 0 ]; then bare_refusal="only root may change its root folder"; return 1; fi
   mirror=$(bookworm_mirror)
-  if [ -z "$mirror" ]; then bare_refusal="apt has no source with Debian 12 (bookworm)"; return 1; fi
+  if [ -z "$mirror" ]; then bare_refusal="apt has no source for Debian 12 (bookworm)"; return 1; fi
   if ! unshare --mount --propagation private true 2>/dev/null; then bare_refusal="this process may not mount anything"; return 1; fi
   if ! (ensure_packages yes debootstrap) >/dev/null 2>&1; then bare_refusal="debootstrap cannot be installed"; return 1; fi
 
-  # Its mounts were those of a process that is gone, so nothing outside is deleted.
+  # The mounts of the last call ended with its process, so this deletes nothing outside the folder.
   rm -rf --one-file-system "$root"
   mkdir -p "$(dirname "$root")"
   if ! debootstrap --variant=minbase --include=ca-certificates bookworm "$root" "$mirror" >"$log" 2>&1; then
     bare_refusal="debootstrap failed ($(tail -n 1 "$log")); see $log"
     return 1
   fi
-  # Its packages come from where this machine's come from.
+  # The bare system gets its packages from the same source as this machine.
   if [ -e /etc/apt/sources.list.d/debian.sources ]; then
     cp /etc/apt/sources.list.d/debian.sources "$root/etc/apt/sources.list.d/"
     : >"$root/etc/apt/sources.list"
@@ -38,8 +38,8 @@ make_bare() {
   tar --create --exclude=./build . | tar --extract --no-same-owner --directory="$root/project"
 }
 
-# in_bare FOLDER COMMAND...: runs COMMAND in the project of a Debian that make_bare has made. Of the environment it has what names
-# proxies and certificates, and LATCHLAB_SKIP_NOTHING. Its mounts are in a namespace of their own and end with it.
+# in_bare FOLDER COMMAND...: runs COMMAND in the project of a system that make_bare has made. It keeps the environment's variables for
+# proxies and certificates, and LATCHLAB_SKIP_NOTHING. Its mounts are in a namespace of their own, and end with the command.
 in_bare() {
   local root=$1 kept
   shift
@@ -52,7 +52,7 @@ in_bare() {
     bash -c 'cd /project && exec "$@"' _ "$@"
 }
 
-# bookworm_mirror: the address from which this machine's apt gets Debian 12; nothing where it has none.
+# bookworm_mirror: prints the address from which this machine's apt gets Debian 12; nothing if there is none.
 bookworm_mirror() {
   awk '/^Types:/ { address = "" }
        /^URIs:/ { address = $2 }
