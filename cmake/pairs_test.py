@@ -1,4 +1,4 @@
-"""The units of pairs that CMake generates, and what it says of the pairs that a build lacks."""
+"""Tests of cmake/pairs.cmake: the units that it generates, and the pairs that it lists as lacking."""
 import os
 import pathlib
 import re
@@ -20,13 +20,13 @@ class Generated(unittest.TestCase):
 
 class Units(Generated):
     def units_of(self, policies):
-        """{file: policies} of cuckoo under these."""
+        """Returns {file: policies} for the units of cuckoo under these policies."""
         with tempfile.TemporaryDirectory() as build:
             self.configure(build, ";".join(f"cuckoo:{policy}" for policy in policies))
             generated = sorted(pathlib.Path(build, "harness_pairs").glob("cuckoo_*.cc"))
             return {path.name: re.findall(r'"cuckoo", "([a-z-]+)"', path.read_text()) for path in generated}
 
-    def test_a_unit_is_of_seven_at_most_and_nobody_is_left_out(self):
+    def test_a_unit_has_at_most_seven_policies_and_none_is_left_out(self):
         for count in (1, 7, 8):
             with self.subTest(count=count):
                 units = self.units_of(POLICIES[:count])
@@ -36,7 +36,7 @@ class Units(Generated):
 
 
 class Asked(Generated):
-    """harness_asked: the pairs that a file names."""
+    """Tests of harness_asked, whose pairs a file names."""
 
     def setUp(self):
         temporary = tempfile.TemporaryDirectory()
@@ -48,7 +48,7 @@ class Asked(Generated):
         (self.build / "asked_pairs").write_text(text)
         self.configure(self.build, "null:none")
 
-    def test_each_pair_is_a_unit_that_others_leave_alone(self):
+    def test_each_pair_is_a_unit_that_no_other_pair_changes(self):
         self.ask("")
         self.assertEqual([path.name for path in self.pairs.glob("*_*.cc")], ["registry_all.cc"])
         self.ask("cuckoo:tbb-rw\nart:nosuch\n*:*\n\ngarb")
@@ -62,7 +62,7 @@ class Asked(Generated):
         for function in ("register_art_olc", "register_cuckoo_tbb_rw"):
             self.assertEqual(registry.count(f"{function}("), 2)
 
-    def test_what_is_lacking_is_the_rest_of_the_matrix(self):
+    def test_the_lacking_pairs_are_the_rest_of_the_matrix(self):
         self.ask("cuckoo:olc\nnull:none\n")
         registry = (self.pairs / "registry_all.cc").read_text()
         lacking = {index: re.findall(r'"([^"]+)"', policies)
@@ -72,7 +72,7 @@ class Asked(Generated):
         self.assertNotIn("null", lacking)
         self.assertEqual(lacking["memc3"], ["own"])
 
-    def test_the_word_of_another_index_means_one_as_its_header_says(self):
+    def test_an_option_of_another_index_means_this_one_as_its_header_says(self):
         self.ask("")
         registry = (self.pairs / "registry_all.cc").read_text()
         said = sorted(re.findall(r'}, {"(\w+)", "(\w+)"}}\)', registry))
