@@ -20,6 +20,8 @@
 
 namespace latchlab::testing {
 
+inline constexpr u64 kSecond = 1'000'000'000;  ///< of virtual time, ns
+
 class VirtualTeam : public ThreadTeam {
  public:
   /// `look_ns`: the time that a reading of the clock takes.

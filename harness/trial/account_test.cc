@@ -17,8 +17,6 @@ using Catch::Matchers::Contains;
 using testing::plan_of;
 using testing::small;
 
-constexpr u64 kSecond = 1'000'000'000;
-
 /// Returns the measurement of a run of `operations` lookups by two threads, without any disturbance.
 Measurement fine(u64 operations = 1000) {
   Measurement m;
@@ -34,7 +32,7 @@ Measurement fine(u64 operations = 1000) {
   phase.metered.per_second = static_cast<double>(operations);
   phase.done.count[static_cast<std::size_t>(OpKind::kRead)] = operations;
   phase.threads.resize(2);
-  for (MeasuredThread& thread : phase.threads) thread.processor_time = ProcessorTime{.ran_ns = kSecond};
+  for (MeasuredThread& thread : phase.threads) thread.processor_time = ProcessorTime{.ran_ns = testing::kSecond};
   return m;
 }
 
@@ -49,7 +47,7 @@ TrialResult document_of(const Measurement& m, const Config& config = small("look
 Measurement disturbed(u64 percent, u64 ticks = 0) {
   Measurement m = fine();
   m.measured->threads[1].processor_time =
-      ProcessorTime{.ran_ns = percent * kSecond, .waited_ns = (100 - percent) * kSecond};
+      ProcessorTime{.ran_ns = percent * testing::kSecond, .waited_ns = (100 - percent) * testing::kSecond};
   m.measured->before.steal_ticks = m.measured->before.all_ticks = 0;
   m.measured->after.steal_ticks = ticks;
   m.measured->after.all_ticks = 100;

@@ -105,13 +105,14 @@ TEST_CASE("each thread claims its own part of a stream in parts, in order, to it
 }
 
 TEST_CASE("a section is dealt to its end in shrinking claims, and the next one after next_section") {
-  constexpr u64 kFirst = 3 * kRoundRequests, kSecond = kFirst + kSliceRequests, kEnd = kSecond + kRoundRequests;
-  Dealer dealer(2, 0, {0, kEnd}, {kFirst, kSecond, kEnd});
+  constexpr u64 kFirstEnd = 3 * kRoundRequests, kSecondEnd = kFirstEnd + kSliceRequests,
+                kThirdEnd = kSecondEnd + kRoundRequests;
+  Dealer dealer(2, 0, {0, kThirdEnd}, {kFirstEnd, kSecondEnd, kThirdEnd});
   dealer.in_sections(true);
   u64 next = 0;
   const auto deal_all = [&] {
     for (;;) {
-      const u64 left = (dealer.section() == 0 ? kFirst : dealer.section() == 1 ? kSecond : kEnd) - next;
+      const u64 left = (dealer.section() == 0 ? kFirstEnd : dealer.section() == 1 ? kSecondEnd : kThirdEnd) - next;
       const Dealer::Claim claim = dealer.deal(0, kRoundRequests);
       if (claim.count == 0) return;
       CHECK(claim.first == next);
@@ -120,26 +121,26 @@ TEST_CASE("a section is dealt to its end in shrinking claims, and the next one a
       next += claim.count;
     }
   };
-  for (const u64 end : {kFirst, kSecond, kEnd}) {
+  for (const u64 end : {kFirstEnd, kSecondEnd, kThirdEnd}) {
     deal_all();
     CHECK(next == end);
     CHECK(dealer.next() == end);
-    CHECK(dealer.left() == kEnd - end);
-    CHECK(dealer.next_section() == (end != kEnd));
+    CHECK(dealer.left() == kThirdEnd - end);
+    CHECK(dealer.next_section() == (end != kThirdEnd));
   }
   CHECK(dealer.section() == 2);
 
-  Dealer cut(2, 0, {0, kEnd}, {kFirst, kSecond, kEnd});
+  Dealer cut(2, 0, {0, kThirdEnd}, {kFirstEnd, kSecondEnd, kThirdEnd});
   cut.in_sections(true);
-  cut.end_after(kFirst);  // where a section ends
+  cut.end_after(kFirstEnd);  // where a section ends
   while (cut.deal(0, kRoundRequests).count != 0) {}
-  CHECK(cut.next() == kFirst);
+  CHECK(cut.next() == kFirstEnd);
   CHECK_FALSE(cut.next_section());
   cut.end_after(~u64{0});
   CHECK(cut.next_section());
   cut.in_sections(false);  // deals across the ends of sections
   CHECK(cut.deal(0, kRoundRequests).count == kRoundRequests);
-  CHECK(cut.next() > kSecond);
+  CHECK(cut.next() > kSecondEnd);
 }
 
 TEST_CASE("a moving window is long compared to the operations that threads hold") {

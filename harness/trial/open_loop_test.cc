@@ -12,7 +12,7 @@
 namespace latchlab {
 namespace {
 
-constexpr u64 kMs = 1'000'000, kSecond = 1'000'000'000;
+constexpr u64 kMs = 1'000'000;
 
 constexpr u64 kLookNs = 500;
 testing::VirtualTeam alone(kLookNs);  // its only thread is the test's
@@ -31,12 +31,12 @@ class Stalling {
     clock_ns += 20'000;
     if (clock_ns >= next_stall_) {
       clock_ns += 10 * kMs;
-      next_stall_ += kSecond;
+      next_stall_ += testing::kSecond;
     }
   }
 
  private:
-  u64 next_stall_ = clock_ns + kSecond / 2;
+  u64 next_stall_ = clock_ns + testing::kSecond / 2;
 };
 
 u64 percentile(const Histogram& histogram, double percent) {
@@ -54,14 +54,14 @@ template <class Operation>
 Seen seen_at(const char* rate, Operation operation) {
   std::atomic<bool> stop{false};
   Latencies latencies(1, 1, alone.clock());
-  OpenLoop loop(arrivals_of(Rate::parse(rate), 1, 0, 1), clock_ns, 10 * kSecond, false, alone);
+  OpenLoop loop(arrivals_of(Rate::parse(rate), 1, 0, 1), clock_ns, 10 * testing::kSecond, false, alone);
   while (loop.await(stop, kNothing)) {
     latencies.arrived(loop.due(), loop.now());
     latencies.time(OpKind::kRead, NoCounters(), [&] { operation(); });
     loop.done(latencies.ended());
   }
   const Latencies::OfKind& reads = latencies.kinds()[static_cast<std::size_t>(OpKind::kRead)];
-  const u64 came = *loop.came(10 * kSecond, ~u64{0});
+  const u64 came = *loop.came(10 * testing::kSecond, ~u64{0});
   return {.service = reads.ns, .response = reads.response, .lag = loop.lag(), .came = came};
 }
 
@@ -89,7 +89,7 @@ TEST_CASE("a stall of 10 ms a second shows in the p99 of the response time, but 
 TEST_CASE("a closed loop sees the same stall in one call of many thousands", "[arrivals]") {
   Latencies latencies(1, 1, alone.clock());
   Stalling operation;
-  for (const u64 end = clock_ns + 10 * kSecond; clock_ns < end;) {
+  for (const u64 end = clock_ns + 10 * testing::kSecond; clock_ns < end;) {
     latencies.time(OpKind::kRead, NoCounters(), [&] { operation(); });
   }
   const Histogram& ns = latencies.kinds()[static_cast<std::size_t>(OpKind::kRead)].ns;
@@ -101,53 +101,54 @@ TEST_CASE("a closed loop sees the same stall in one call of many thousands", "[a
 TEST_CASE("a loop whose rate is too high falls behind, leaves nothing out and ends on time", "[arrivals]") {
   const u64 start = clock_ns;
   const Seen seen = seen_at("100k", [] { clock_ns += 20'000; });  // 20 us and a reading of the clock: 48,800 a second
-  CHECK(clock_ns - start >= 10 * kSecond);
-  CHECK(clock_ns - start < 10 * kSecond + kMs);
+  CHECK(clock_ns - start >= 10 * testing::kSecond);
+  CHECK(clock_ns - start < 10 * testing::kSecond + kMs);
   CHECK(seen.service.count() > 487'000);
   CHECK(seen.service.count() < 488'500);
   // The last operation that was run came after 4.88 s.
-  CHECK(seen.lag.at_end > 5.1 * kSecond);
-  CHECK(seen.lag.at_end < 5.13 * kSecond);
+  CHECK(seen.lag.at_end > 5.1 * testing::kSecond);
+  CHECK(seen.lag.at_end < 5.13 * testing::kSecond);
   CHECK(seen.lag.largest <= seen.lag.at_end);
   CHECK(seen.came == 1'000'000);
-  CHECK(percentile(seen.response, 50) > 2.4 * kSecond);
-  CHECK(percentile(seen.response, 50) < 2.7 * kSecond);
+  CHECK(percentile(seen.response, 50) > 2.4 * testing::kSecond);
+  CHECK(percentile(seen.response, 50) < 2.7 * testing::kSecond);
 }
 
 TEST_CASE("an operation begins when it is due and not before, and the loop lasts to its end", "[arrivals]") {
   const std::atomic<bool> stop{false};
   const u64 start = clock_ns;
-  OpenLoop loop(arrivals_of(Rate::parse("10"), 1, 0, 1), start, kSecond, false, alone);
+  OpenLoop loop(arrivals_of(Rate::parse("10"), 1, 0, 1), start, testing::kSecond, false, alone);
   u64 arrivals = 0;
   for (; loop.await(stop, kNothing); ++arrivals) {
-    CHECK(loop.due() == start + arrivals * kSecond / 10);
+    CHECK(loop.due() == start + arrivals * testing::kSecond / 10);
     CHECK(loop.now() >= loop.due());
     CHECK(loop.now() <= loop.due() + 2 * kLookNs);
     loop.done({});
   }
   CHECK(arrivals == 10);
-  CHECK(clock_ns >= start + kSecond);
-  CHECK(loop.came(kSecond, 1000) == 10);
+  CHECK(clock_ns >= start + testing::kSecond);
+  CHECK(loop.came(testing::kSecond, 1000) == 10);
   CHECK(loop.lag().at_end == 0);
 }
 
 TEST_CASE("a thread that was descheduled until the end does exactly one operation", "[arrivals]") {
   const std::atomic<bool> stop{false};
-  clock_ns += 2 * kSecond;
-  OpenLoop loop(arrivals_of(Rate::parse("1000"), 1, 0, 1), clock_ns - 2 * kSecond, kSecond, false, alone);
+  clock_ns += 2 * testing::kSecond;
+  OpenLoop loop(arrivals_of(Rate::parse("1000"), 1, 0, 1), clock_ns - 2 * testing::kSecond, testing::kSecond, false,
+                alone);
   REQUIRE(loop.await(stop, kNothing));
-  CHECK(loop.lag().largest >= 2 * kSecond);
+  CHECK(loop.lag().largest >= 2 * testing::kSecond);
   loop.done({});
   CHECK_FALSE(loop.await(stop, kNothing));
-  CHECK(loop.came(kSecond, 1000) == 1000);
-  CHECK(loop.lag().at_end == kSecond - kMs);
-  OpenLoop none(arrivals_of(Rate::parse("1"), 1, 1, 2), clock_ns, kSecond / 2, false, alone);
+  CHECK(loop.came(testing::kSecond, 1000) == 1000);
+  CHECK(loop.lag().at_end == testing::kSecond - kMs);
+  OpenLoop none(arrivals_of(Rate::parse("1"), 1, 1, 2), clock_ns, testing::kSecond / 2, false, alone);
   CHECK_FALSE(none.await(stop, kNothing));  // its first operation would come after the end
 }
 
 TEST_CASE("a waiting thread works as long as there is work, and knows the time that is left", "[arrivals]") {
   const std::atomic<bool> stop{false};
-  OpenLoop loop(arrivals_of(Rate::parse("1000"), 1, 0, 1), clock_ns, kSecond, false, alone);
+  OpenLoop loop(arrivals_of(Rate::parse("1000"), 1, 0, 1), clock_ns, testing::kSecond, false, alone);
   REQUIRE(loop.await(stop, kNothing));
   loop.done({});
   std::vector<u64> left;
@@ -172,7 +173,7 @@ TEST_CASE("a stop ends a loop before the next arrival", "[arrivals]") {
     stop = true;
     return true;
   }));
-  CHECK(clock_ns < before + kSecond);
+  CHECK(clock_ns < before + testing::kSecond);
   CHECK_FALSE(loop.await(stop, kNothing));
 }
 
@@ -213,7 +214,7 @@ TEST_CASE(
 TEST_CASE("only sampled calls have response times, and the clock is read for the others", "[arrivals]") {
   Latencies latencies(10, 1, alone.clock());
   const std::atomic<bool> stop{false};
-  OpenLoop loop(arrivals_of(Rate::parse("1000"), 1, 0, 1), clock_ns, kSecond, false, alone);
+  OpenLoop loop(arrivals_of(Rate::parse("1000"), 1, 0, 1), clock_ns, testing::kSecond, false, alone);
   for (u64 i = 1; loop.await(stop, kNothing); ++i) {
     latencies.arrived(loop.due(), loop.now());
     if (latencies.untimed() != 0) {

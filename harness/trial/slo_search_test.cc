@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include "harness/host/virtual_team_testing.h"
 #include "src/testing/catch.h"
 
 namespace latchlab {
@@ -164,10 +165,9 @@ TEST_CASE("a search without a rate that keeps the bound says why", "[slo]") {
 }
 
 TEST_CASE("the least rate has enough timed calls within the time, for any share of timed calls") {
-  constexpr u64 kSecond = 1'000'000'000;
-  CHECK(least_rate(kBound, 1, kSecond) == 100);
-  CHECK(least_rate(kBound, 100, kSecond) == 10'000);
-  CHECK(least_rate(Slo::parse("p99.99:1ms"), 10, kSecond / 2) == 200'000);
+  CHECK(least_rate(kBound, 1, testing::kSecond) == 100);
+  CHECK(least_rate(kBound, 100, testing::kSecond) == 10'000);
+  CHECK(least_rate(Slo::parse("p99.99:1ms"), 10, testing::kSecond / 2) == 200'000);
   CHECK(least_rate(kBound, 100, 0) == 1);
 }
 

@@ -160,12 +160,14 @@ TEST_CASE("a trace comes at the offered rate, to its end") {
   CHECK(*result.validation.passed);
 }
 
-constexpr u64 kSecond = 1'000'000'000;
-
 /// Adds operations at an uneven rate: 900 in the first second, 1 in the next two, 99 in what follows.
 void add_uneven(Recorded& recorded) {
   for (u64 n = 0; n < 1000; ++n) {
-    recorded.add(key(n % 50), n % 2 == 0 ? OpKind::kUpsert : OpKind::kRead, (n < 900 ? 0 : n == 900 ? 1 : 3) * kSecond);
+    recorded.add(key(n % 50), n % 2 == 0 ? OpKind::kUpsert : OpKind::kRead,
+                 (n < 900    ? 0
+                  : n == 900 ? 1
+                             : 3) *
+                     testing::kSecond);
   }
 }
 
@@ -189,7 +191,7 @@ TEST_CASE("in an open loop a trace comes at its own times, with any number of th
     CHECK(result.latency->response->count == 1000);
     // Nine operations in ten come within half of the time.
     config.ops = 0;
-    config.time_ns = kSecond / 20 * 2;
+    config.time_ns = testing::kSecond / 20 * 2;
     result = run(config);
     CHECK(result.throughput->ended_by == Ending::kTime);
     CHECK(*result.offer->arrivals == 901);
@@ -208,7 +210,7 @@ struct SlowBytes : Toy<std::string_view> {
 
 TEST_CASE("a trace that comes faster than threads can do it reports all arrivals") {
   Recorded recorded;
-  for (u64 n = 0; n < 1000; ++n) recorded.add(key(n % 50), OpKind::kRead, n / 500 * kSecond);
+  for (u64 n = 0; n < 1000; ++n) recorded.add(key(n % 50), OpKind::kRead, n / 500 * testing::kSecond);
   Config config = recorded.config(2);
   config.rate = Rate::parse("trace:1000000");  // all operations come within two microseconds
   config.latency_every = 1;
@@ -227,7 +229,7 @@ TEST_CASE("a trace that comes faster than threads can do it reports all arrivals
 TEST_CASE("after a warm-up the times of a trace count from the first operation that is left") {
   Recorded recorded;
   for (u64 n = 0; n < 200'000; ++n)
-    recorded.add(key(n % 50), OpKind::kRead, (n < 256 ? 0 : 1000 + n / 100'000) * kSecond);
+    recorded.add(key(n % 50), OpKind::kRead, (n < 256 ? 0 : 1000 + n / 100'000) * testing::kSecond);
   Config config = recorded.config(1);
   config.rate = Rate::parse("trace:1000");  // the first 256 operations, which the warm-up uses, last a second
   config.ops = 0;
