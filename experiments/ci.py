@@ -471,6 +471,10 @@ def machine_of(rows):
     return "unknown"
 
 
+def counted(rows):
+    return f"{len(rows)} row{'s' * (len(rows) > 1)}"
+
+
 def heading(rows):
     counts = {}
     for row in rows:
@@ -484,7 +488,7 @@ def markdown(request, commits, rows):
     most, looks = request.replicates, len(looks_of(request.replicates))
     effect = request.effect.replace("%", " %")
     lines = [
-        f"### Latchlab: of {len(rows)} row{'s' * (len(rows) > 1)} {heading(rows)}",
+        f"### Latchlab: of {counted(rows)} {heading(rows)}",
         "",
         "| row | base, M/s | head, M/s | ratio | 95 % interval | replicates | verdict |",
         "|:--|--:|--:|--:|:-:|--:|:--|",
@@ -537,7 +541,7 @@ def compare_commits(harness, request, commits, rows, out):
     for side in SIDES:
         kept(folder, side).write_text("", encoding="utf-8")
     looks = looks_of(request.replicates)
-    say(f"{len(rows)} rows, {looks[0]} to {looks[-1]} blocks of {2 * len(rows)} runs; documents are kept in {folder}")
+    say(f"{counted(rows)}, {looks[0]} to {looks[-1]} blocks of {2 * len(rows)} runs; documents are kept in {folder}")
     try:
         measure_all(harness, request, commits, rows, folder)
     except KeyboardInterrupt:
@@ -549,7 +553,7 @@ def compare_commits(harness, request, commits, rows, out):
         out.truncate(0)
         out.write(text)
         out.close()
-        print(f"of {len(rows)} rows {heading(rows)}: {request.markdown}")
+        print(f"of {counted(rows)} {heading(rows)}: {request.markdown}")
     else:
         print(text, end="")
     return exit_status(request, rows)
