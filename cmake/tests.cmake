@@ -155,6 +155,10 @@ foreach(name IN LISTS scripts)
     set_tests_properties(${name} PROPERTIES LABELS realtime RUN_SERIAL TRUE)
   endif()
 endforeach()
+# Three builds and twenty minutes of runs, for which it needs the processors.
+if("experiments/ci_test.py" IN_LIST scripts)
+  set_tests_properties(experiments/ci_test.py PROPERTIES LABELS all RUN_SERIAL TRUE TIMEOUT 7200 SKIP_RETURN_CODE 77)
+endif()
 # To run it alone: ctest -L emulated. The emulator keeps one processor busy for its guest, and at times another for its devices. Beside
 # other tests it would come close to its timeout.
 if("harness/smoke/emulated_machine_test.py" IN_LIST scripts)
