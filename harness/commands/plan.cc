@@ -94,7 +94,7 @@ std::string line_of(const Plan& run, const std::string& program, const std::stri
 
 std::string counted(std::size_t runs) { return fmt::format("{} run{}", runs, runs == 1 ? "" : "s"); }
 
-/// Returns the time of runs: "about 45 s", how that is estimated, and which part is not known.
+/// Returns the time of runs, which part of it is not known, and how it is estimated: "about 45 s: --warmup, ...".
 std::string time_text(const std::vector<const Plan*>& runs) {
   double seconds = 0;
   std::size_t unknown = 0;
@@ -103,13 +103,10 @@ std::string time_text(const std::vector<const Plan*>& runs) {
     seconds += expected.seconds;
     unknown += !expected.is_whole;
   }
-  std::string text = fmt::format(
-      "{} {}: --warmup{}, and 1 s for {} records to load and check", unknown == 0 ? "about" : "at least",
-      short_duration(seconds), unknown == runs.size() ? "" : ", --time", grouped(static_cast<u64>(kPreparedPerSecond)));
-  if (unknown != 0) {
-    text += fmt::format("; not known: the measured phase of {}, by operations or for --slo", counted(unknown));
-  }
-  return text;
+  return fmt::format(
+      "about {}{}: --warmup{}, and 1 s for {} records to load and check", short_duration(seconds),
+      unknown == 0 ? "" : fmt::format(" without the measured phase of {}, whose length is not --time", unknown),
+      unknown == runs.size() ? "" : ", --time", grouped(static_cast<u64>(kPreparedPerSecond)));
 }
 
 }  // namespace

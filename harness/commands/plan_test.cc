@@ -86,8 +86,8 @@ TEST_CASE("a dry run lists the command lines of runs, those that are skipped, an
   const DryRun counted = dry_run(command, "harness");
   CHECK(counted.lines == "harness --sync=none --out=results\n");
   CHECK(counted.remarks ==
-        "1 run, at least 500 ms: --warmup, and 1 s for 1,000,000 records to load and check; not known: the measured "
-        "phase of 1 run, by operations or for --slo\n");
+        "1 run, about 500 ms without the measured phase of 1, whose length is not --time: --warmup, and 1 s for "
+        "1,000,000 records to load and check\n");
 }
 
 TEST_CASE("a machine is read from a file that hwloc wrote, or from its description") {
