@@ -395,7 +395,7 @@ TEST_CASE("a distribution that does not fit the number of records or the churn i
 }
 
 TEST_CASE("keys that need more memory than there is are refused with the name of their option", "[cli]") {
-  CHECK(contains(error_of({"--keys=url:2Gi"}), "--keys: keys url: 2147483648 of them take at least 214.7 GB"));
+  CHECK(contains(error_of({"--keys=url:2Gi"}), "--keys: keys url: 2147483648 keys take at least 214.7 GB"));
   const TemporaryFile file("initialSize=900000000000\noperationCount=1\n");
   CHECK(contains(error_of({"--workload=wiscer:" + file.path()}), "--workload: 900000000000 keys take at least"));
 }
