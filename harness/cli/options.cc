@@ -50,7 +50,7 @@ const std::vector<OptionEntry>& option_rows() {
        [](Config& c, const std::string& v) { c.index = parse_spec("--index", v); }},
       {"isa", "NAME", "the widest available",
        "instruction set of the kernels of simdht: scalar, sse4.2, avx2 or avx512",
-       [](Config& c, const std::string& v) { c.isa = v; }},
+       [](Config& c, const std::string& v) { c.isa = v; }, "scalar sse4.2 avx2 avx512"},
       {"sync", "POLICY", "none", "the synchronization policy, e.g. rtm:20,respec=0",
        [](Config& c, const std::string& v) { c.sync = parse_spec("--sync", v); }},
       {"threads", "N", "1", "number of threads; it may exceed the processors",
@@ -60,7 +60,8 @@ const std::vector<OptionEntry>& option_rows() {
       {"threads-per", "KIND", "run",
        "what --threads counts: threads of the run, or of each cluster or socket that --pin names: run, cluster or "
        "socket",
-       [](Config& c, const std::string& v) { c.threads_per = parse_word<ThreadsPer>("--threads-per", v); }},
+       [](Config& c, const std::string& v) { c.threads_per = parse_word<ThreadsPer>("--threads-per", v); },
+       "run cluster socket"},
       {"pin", "PLACEMENT", "compact",
        "processors of the threads: compact, scatter, cluster:0-1, socket:0 or list:0-3,5",
        [](Config& c, const std::string& v) { c.pin = parse_pin(v); }},
@@ -93,7 +94,7 @@ const std::vector<OptionEntry>& option_rows() {
        [](Config& c, const std::string& v) { c.distribution = parse_spec("--dist", v); }},
       {"churn", "CHURN", "none",
        "how popularity changes: drift:EVERY or flash:EVERY,share=0.5,records=100,length=N operations",
-       [](Config& c, const std::string& v) { c.churn = parse_spec("--churn", v); }},
+       [](Config& c, const std::string& v) { c.churn = parse_spec("--churn", v); }, "none drift: flash:"},
       {"negative", "RATE", "0", "share of reads that look up absent keys",
        [](Config& c, const std::string& v) { c.negative = parse_share("--negative", v); }},
       {"batch", "K", "1",
@@ -115,14 +116,16 @@ const std::vector<OptionEntry>& option_rows() {
        [](Config& c, const std::string& v) {
          c.clear_accessed_ns =
              number_or_off(v, [&] { return parse_duration("--clear-accessed", v, 1'000'000, kLongest); });
-       }},
+       },
+       "off"},
       {"sample", "TIME", "100ms", "interval of the throughput series",
        [](Config& c, const std::string& v) { c.sample_ns = parse_duration("--sample", v, 1'000'000, kLongest); }},
       {"rows", "N", "off; 1M for Wiscer files",
        "a row of the result for every N operations, else for each phase of phases:FILE; harness rows prints them",
        [](Config& c, const std::string& v) {
          c.rows = number_or_off(v, [&] { return parse_count("--rows", v, 1'000, u64{1} << 60); });
-       }},
+       },
+       "off"},
       {"rate", "RATE", "",
        "open loop with operations a second: 1M, poisson:1M, sine:1M, or trace (a trace's own times); harness list "
        "arrivals",
@@ -131,14 +134,14 @@ const std::vector<OptionEntry>& option_rows() {
        "... or the highest rate at which response times keep a bound: p99:50us; each try takes --time",
        [](Config& c, const std::string& v) { c.slo = Slo::parse(v); }},
       {"latency", "CALLS", "off; all in an open loop", "time single calls: off, sample:0.01 (one in a hundred) or all",
-       [](Config& c, const std::string& v) { c.latency_every = parse_latency(v); }},
+       [](Config& c, const std::string& v) { c.latency_every = parse_latency(v); }, "off sample: all"},
       {"pmu", "EVENTS", kDefaultPmu,
        "event families (core, cache, l2, tlb, tsx, energy) and libpfm4 names: tsx,cache; or off",
        [](Config& c, const std::string& v) { c.pmu = v, c.pmu_given = true; }},
       {"seed", "N", "1", "seed of keys and operations",
        [](Config& c, const std::string& v) { c.seed = parse_count("--seed", v, 0, ~u64{0}); }},
       {"validate", "KIND", "tally", "check of the index against the operations done: tally or off",
-       [](Config& c, const std::string& v) { c.validate = parse_word<Validate>("--validate", v); }},
+       [](Config& c, const std::string& v) { c.validate = parse_word<Validate>("--validate", v); }, "tally off"},
       {"reps", "N", "1", "repetitions of every run", nullptr},
       {"topology", "MACHINE", "",
        "plan for another machine without running: lstopo's XML, or \"pack:2 numa:2 core:7 pu:2\"", nullptr},
@@ -147,7 +150,7 @@ const std::vector<OptionEntry>& option_rows() {
       {"out", "FOLDER", "none",
        "folder for a JSON document of each run; the same list, stopped before its end, goes on there", nullptr},
       {"json", "", "", "print the documents, one a line, instead of the table", nullptr},
-      {"progress", "KIND", "auto", "progress on stderr: auto, plain or none", nullptr},
+      {"progress", "KIND", "auto", "progress on stderr: auto, plain or none", nullptr, "auto plain none"},
       {"strict", "", "", "refuse a run that would be degraded; exit with status 1 if one turns out degraded or noisy",
        nullptr},
       {"fit", "", "", "skip runs that need more processors, sockets, nodes or memory than this machine has", nullptr},
@@ -201,6 +204,23 @@ const std::vector<CommandEntry>& command_rows() {
   return rows;
 }
 
+std::string_view notes_on_values() {
+  return "Options from --index to --validate take lists {a,b} and ranges 1..8, 1..9+2, 1..56*2,\n"
+         "also inside a value: rtm:{0,20}. An option given several times in a row is a list, since that is how a "
+         "shell\n"
+         "expands one. An option given again after other options replaces its earlier values.\n"
+         "A process has one malloc, so each run of --alloc={malloc,jemalloc} is a process of its own.\n"
+         "In a list, key=value belongs to the name before it: {rtm:20,wait=0,none} is two policies.\n"
+         "@FILE reads options, one a line; it skips blank lines and lines that begin with #. An option of the command\n"
+         "line replaces that of the file, wherever @FILE stands.\n"
+         "Numbers: 16M is 16,000,000, 16Mi is 16,777,216. Times: 5s, 200ms, 50us, 2min.\n";
+}
+
+std::string_view notes_on_exit_status() {
+  return "Exit status: 0 measured; 1 a run failed or is invalid, is noisy or degraded with --strict, or could not be\n"
+         "written; 2 wrong input; 130 interrupted.\n";
+}
+
 std::string help_text() {
   std::string text = "harness measures concurrent in-memory indexes.\n\n";
   for (const CommandEntry& row : command_rows()) text += fmt::format("  {:<49} {}\n", row.line(), row.meaning);
@@ -212,23 +232,11 @@ std::string help_text() {
     text += fmt::format("  {:<18} {}{}\n", left, row.meaning,
                         row.standard.empty() ? "" : fmt::format(" ({})", row.standard));
   }
-  text +=
-      "\n"
-      "Options from --index to --validate take lists {a,b} and ranges 1..8, 1..9+2, 1..56*2,\n"
-      "also inside a value: rtm:{0,20}. An option given several times in a row is a list, since that is how a shell\n"
-      "expands one. An option given again after other options replaces its earlier values.\n"
-      "A process has one malloc, so each run of --alloc={malloc,jemalloc} is a process of its own.\n"
-      "In a list, key=value belongs to the name before it: {rtm:20,wait=0,none} is two policies.\n"
-      "@FILE reads options, one a line; it skips blank lines and lines that begin with #. An option of the command\n"
-      "line replaces that of the file, wherever @FILE stands.\n"
-      "Numbers: 16M is 16,000,000, 16Mi is 16,777,216. Times: 5s, 200ms, 50us, 2min.\n";
+  text += fmt::format("\n{}", notes_on_values());
   for (const CommandEntry& row : command_rows()) {
     if (!row.more.empty()) text += fmt::format("\nharness {}: {}", row.name, row.more);
   }
-  text +=
-      "\n"
-      "Exit status: 0 measured; 1 a run failed or is invalid, is noisy or degraded with --strict, or could not be\n"
-      "written; 2 wrong input; 130 interrupted.\n";
+  text += fmt::format("\n{}", notes_on_exit_status());
   return text;
 }
 

@@ -17,6 +17,8 @@ struct OptionEntry {
   std::string_view standard;  ///< its default, for help
   std::string_view meaning;   ///< its meaning in a few words; empty if help does not show it
   void (*apply)(Config&, const std::string& value);
+  /// The words with which its value may begin, with blanks between, for completion; empty if `harness list` has them.
+  std::string_view words = {};
 };
 
 /// One command as help shows it.
@@ -38,6 +40,12 @@ struct CommandEntry {
 
 /// Returns all commands, in the order of help.
 [[nodiscard]] const std::vector<CommandEntry>& command_rows();
+
+/// Returns the lines of help on how values are written.
+[[nodiscard]] std::string_view notes_on_values();
+
+/// Returns the lines of help on the exit status.
+[[nodiscard]] std::string_view notes_on_exit_status();
 
 /// Returns all rows, in the order of help.
 [[nodiscard]] const std::vector<OptionEntry>& option_rows();
