@@ -16,6 +16,11 @@ endfunction()
 file(REMOVE_RECURSE "${SCRATCH}")
 set(ENV{CTEST_OUTPUT_ON_FAILURE} 1)
 run("${CMAKE_COMMAND}" --install "${BUILD_DIR}" --prefix "${SCRATCH}/prefix")
+foreach(name share/bash-completion/completions/harness)
+  if(NOT EXISTS "${SCRATCH}/prefix/${name}")
+    message(FATAL_ERROR "${name} was not installed")
+  endif()
+endforeach()
 
 # One translation unit includes all headers, to find one that needs a header which was not installed. That each header compiles alone
 # is tested in the source tree (headers_alone).

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "harness/cli/cli.h"
+#include "harness/cli/completion.h"
 #include "harness/cli/missing_pairs.h"
 #include "harness/commands/ab.h"
 #include "harness/commands/doctor.h"
@@ -64,6 +65,11 @@ int run_harness(const std::vector<std::string>& command_line) {
   if (command_line.size() > 1 && command_line[1] == "missing-pairs") {  // asked by ./bench
     for (const std::string& pair : missing_pairs({command_line.begin() + 2, command_line.end()}, registry))
       print(pair + '\n');
+    return 0;
+  }
+  // Asked by the target help_texts.
+  if (command_line.size() == 2 && command_line[1] == "completion-script") {
+    print(completion_script(registry));
     return 0;
   }
   const Topology topology = Topology::discover();
