@@ -4,7 +4,7 @@
 if(NOT CMAKE_SCRIPT_MODE_FILE)
   set(latchlab_help_texts "${CMAKE_COMMAND}" -D "HARNESS=$<TARGET_FILE:harness>" -D "FOLDER=${PROJECT_SOURCE_DIR}/docs/help")
   add_custom_target(help_texts COMMAND ${latchlab_help_texts} -P "${CMAKE_CURRENT_LIST_FILE}" VERBATIM
-    COMMENT "Writing docs/help and docs/completion")
+    COMMENT "Writing docs/help, docs/completion and docs/man")
   add_dependencies(help_texts harness)
   set(latchlab_help_texts_check ${latchlab_help_texts} -D CHECK=ON -P "${CMAKE_CURRENT_LIST_FILE}")
   return()
@@ -76,3 +76,4 @@ function(keep name command)
 endfunction()
 
 keep(completion/harness.bash completion-script)
+keep(man/harness.1 man-page)

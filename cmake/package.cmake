@@ -15,7 +15,8 @@ foreach(folder src sync indexes workloads harness)
 endforeach()
 # The example is a project of its own: an index, a program, and a harness with that index.
 install(DIRECTORY "${PROJECT_SOURCE_DIR}/indexes/example" DESTINATION "${CMAKE_INSTALL_DATADIR}/latchlab")
-# Where bash-completion looks.
+# Where man and bash-completion look.
+install(FILES docs/man/harness.1 DESTINATION "${CMAKE_INSTALL_MANDIR}/man1")
 install(FILES docs/completion/harness.bash DESTINATION "${CMAKE_INSTALL_DATADIR}/bash-completion/completions" RENAME harness)
 install(FILES "${latchlab_main}" DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/latchlab/harness")
 

@@ -9,6 +9,7 @@
 
 #include "harness/cli/cli.h"
 #include "harness/cli/completion.h"
+#include "harness/cli/man_page.h"
 #include "harness/cli/missing_pairs.h"
 #include "harness/commands/ab.h"
 #include "harness/commands/doctor.h"
@@ -70,6 +71,10 @@ int run_harness(const std::vector<std::string>& command_line) {
   // Asked by the target help_texts.
   if (command_line.size() == 2 && command_line[1] == "completion-script") {
     print(completion_script(registry));
+    return 0;
+  }
+  if (command_line.size() == 2 && command_line[1] == "man-page") {
+    print(man_page(registry));
     return 0;
   }
   const Topology topology = Topology::discover();
