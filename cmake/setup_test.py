@@ -190,7 +190,7 @@ class Modules(unittest.TestCase):
         (self.folder / "broken").touch()
         status, said = self.ensure("yes", "Parquet", "pyarrow")
         self.assertEqual(status, 1)
-        self.assertIn("that failed, so there is no Parquet: ERROR: no network", said)
+        self.assertIn("the installation failed, so there is no Parquet: ERROR: no network", said)
         (self.folder / "broken").unlink()
         self.assertEqual(self.ensure("yes", "Parquet", "pyarrow")[0], 0)
 
