@@ -30,7 +30,7 @@ class Units(Generated):
         for count in (1, 7, 8):
             with self.subTest(count=count):
                 units = self.units_of(POLICIES[:count])
-                self.assertEqual(list(units), ["cuckoo_0.cc", "cuckoo_7.cc"][: 1 + (count > 7)])
+                self.assertEqual(list(units), ["cuckoo_0.cc", "cuckoo_1.cc"][: 1 + (count > 7)])
                 self.assertEqual(sorted(sum(units.values(), [])), sorted(POLICIES[:count]))
                 self.assertLessEqual(max(len(of_unit) for of_unit in units.values()), 7)
 
