@@ -1,7 +1,7 @@
-"""The manual: its examples run, its links lead somewhere, and it names all that there is.
+"""Tests of the manual: its examples run, its links have targets, and it names every policy, index and option.
 
-A fenced block whose word is `console` holds commands behind `$ `, with their output below. Those of `./bench` and `harness` are run
-in order, page by page, in a folder of the page's own, with few records and short times. Run by CTest; by hand:
+A fenced block with the word `console` holds commands after `$ `, with their output below. The test runs those of `./bench` and
+`harness` in order, page by page, in a new folder for each page, with few records and short times. CTest runs it. By hand:
 LATCHLAB_HARNESS=build/release/harness python3 docs/docs_test.py
 """
 
@@ -21,7 +21,7 @@ COMMAND = re.compile(r"^(?:\./bench|harness)\b")
 HERE_DOCUMENT = re.compile(r"<<(\w+)$")
 LINK = re.compile(r"!?\[[^\]]*\]\(([^)\s]+)\)")
 
-# Stands for ./bench and harness: what a reader would wait for is cut short. An option that comes last replaces what it was before.
+# A shell function in place of ./bench and harness. It appends options for short runs, which replace those of the example.
 SHORT = r"""
 harness() {
   local short=()
@@ -43,7 +43,7 @@ harness() {
 
 
 def commands_of(text):
-    """The commands of console blocks, with the lines that continue each."""
+    """Yields the commands of console blocks, each with its continuation lines."""
     for word, block in FENCE.findall(text):
         if word != "console":
             continue
@@ -67,7 +67,7 @@ def is_run(command):
 
 
 def anchors_of(text):
-    """What GitHub makes of a page's headings."""
+    """Yields the anchors that GitHub makes of a page's headings."""
     for heading in re.findall(r"^#+ (.+)$", FENCE.sub("", text), re.MULTILINE):
         yield re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
 
@@ -92,7 +92,7 @@ def words_of_matrix(kind):
 class Examples(unittest.TestCase):
     def test_every_example_runs(self):
         environment = os.environ | {"LATCHLAB_HARNESS": str(pathlib.Path(HARNESS).resolve())}
-        # A build of a few pairs (LATCHLAB_PAIRS) has fewer indexes and policies than the manual. Nothing is left out of a full one.
+        # A build with few pairs (LATCHLAB_PAIRS) lacks indexes and policies of the manual. A full build runs every example.
         told = subprocess.run([HARNESS, "list"], capture_output=True, text=True, check=True, timeout=60).stdout
         words = [*words_of_matrix("index"), *words_of_matrix("policy")]
         partial = "not in this build" in told or not all(re.search(rf"^  {word}\s", told, re.MULTILINE) for word in words)
@@ -109,7 +109,7 @@ class Examples(unittest.TestCase):
                         ran += 1
                         if lacking.search(done.stderr):
                             left_out += 1
-                            # What comes after it on the page may read its results.
+                            # Later examples of the page may read its results.
                             lacking = re.compile(f"{lacking.pattern}|cannot be read")
                             continue
                         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
@@ -126,7 +126,7 @@ class Examples(unittest.TestCase):
 
 
 class Manual(unittest.TestCase):
-    def test_every_link_leads_somewhere(self):
+    def test_every_link_has_a_target(self):
         self.assertEqual([broken for page in PAGES for broken in broken_links(page, page.read_text())], [])
 
     def test_every_page_is_in_the_table_of_the_manual(self):
@@ -158,7 +158,7 @@ class Manual(unittest.TestCase):
 
 
 class Tools(unittest.TestCase):
-    def test_commands_are_found_with_what_belongs_to_them(self):
+    def test_commands_are_found_with_their_continuation_lines(self):
         text = "```console\n$ cat > a <<END\n$ x\nEND\n$ harness --a \\\n    --b\noutput\n```\n```\n$ not this\n```\n"
         self.assertEqual(list(commands_of(text)), ["cat > a <<END\n$ x\nEND", "harness --a --b"])
 
