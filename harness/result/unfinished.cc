@@ -69,7 +69,7 @@ std::optional<Kept> kept_in(const std::filesystem::path& path, const RunResult& 
 
 std::vector<Json> left_by_unfinished(const std::string& folder, const std::vector<Plan>& runs, const RunResult& facts) {
   std::vector<Json> left(runs.size());
-  if (runs.size() == 1) return left;
+  if (runs.size() == 1) return left;  // it was finished, or never begun: the folder need not be read
   // Points may share a hash, if they differ only in an option without effect. So a run may be in the list several
   // times.
   std::map<Run, std::size_t> times;

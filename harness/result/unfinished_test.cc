@@ -119,6 +119,12 @@ TEST_CASE("files that are no whole result are passed over") {
     std::ofstream(folder.path_ / "other.json") << text;
     CHECK(folder.left() == Ids{id, "-", "-"});
   }
+  const std::filesystem::path file = folder.path_ / (id + ".json");
+  std::ifstream kept(file);
+  Json document = Json::parse(kept);
+  document["schema_version"] = RunResult::kSchemaVersion - 1;
+  std::ofstream(file) << document.dump();
+  CHECK(folder.left() == kNone);
 }
 
 TEST_CASE("a single run is always measured") {
