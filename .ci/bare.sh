@@ -1,5 +1,5 @@
-# Makes a bare Debian 12 in a folder, which is what a newcomer's machine has. .ci/run sources this file. A set-up step that was once done
-# by hand on the developer's machine, or a package that happens to be installed there, is missing in the bare system, so ./test fails.
+# Makes a bare Debian 12 in a folder, which is what a newcomer's machine has. .ci/run sources this file. ./test fails in the bare system if
+# it depends on a set-up step that a developer once did by hand, or on a package that merely happened to be installed.
 
 # make_bare FOLDER: makes the bare system, with a copy of this checkout, without its build folder, in FOLDER/project. Returns 1 if it
 # cannot; $bare_refusal then has the reason, in one line.

@@ -1,7 +1,7 @@
 """Tests of the manual: its examples run, its links have targets, and it names every policy, index and option.
 
 A fenced block with the word `console` holds commands after `$ `, with their output below. The test runs those of `./bench` and
-`harness` in order, page by page, in a new folder for each page, with few records and short times. CTest runs it. By hand:
+`harness` in order, with few records and short times. Each page has a new folder. CTest runs the test. By hand:
 LATCHLAB_HARNESS=build/release/harness python3 docs/docs_test.py
 """
 

@@ -163,8 +163,8 @@ def name_of(argument):
 
 
 def seed_of(arguments, replicate):
-    """Returns the seed of a block. All points of a block share it, and every block has another one, so the replicates of a point
-    also vary in which keys are popular and where they lie. The first block has the user's seed, or 1."""
+    """Returns the seed of a block. All points of a block share it, and every block has another one. So the replicates of a point also
+    differ in which keys are popular and where they lie. The first block has the user's seed, or 1."""
     given = [argument.removeprefix("--seed=") for argument in arguments if name_of(argument) == "--seed"]
     return int(given[-1]) + replicate if given else 1 + replicate
 

@@ -68,8 +68,8 @@ def lines(gaps, experiment, number):
 
 
 def noise(rows, metric=""):
-    """Returns a line if other programs had the processors of some runs, and a line if points vary too much from run to run to be
-    compared by eye. `rows` has the runs of one panel, which draws `metric`."""
+    """Returns up to two lines. One counts the runs whose processors other programs had. The other counts the points that vary too much
+    from run to run to be compared by eye. `rows` has the runs of one panel, which draws `metric`."""
     crowded = sum(row["noisy"] for row in rows)
     lines = [f"noisy: in {crowded} of {len(rows)} runs other programs had a thread's processor"] if crowded else []
     by_point = {}
