@@ -5,7 +5,8 @@
 
 namespace latchlab {
 
-/// Returns `text` in a form that fits into one line of a message. Printable UTF-8 stays; every other byte becomes `\xNN`.
+/// Returns `text` in a form that fits into one line of a message. Printable UTF-8 stays; every other byte becomes
+/// `\xNN`.
 [[nodiscard]] std::string printable(std::string_view text);
 
 }  // namespace latchlab
