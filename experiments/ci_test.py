@@ -56,8 +56,8 @@ class Commits(unittest.TestCase):
 
     @classmethod
     def git(cls, *arguments):
-        who = ["-c", "user.name=nobody", "-c", "user.email=nobody@example.org"]
-        subprocess.run(["git", "-C", str(cls.tree), *who, *arguments], check=True)
+        identity = ["-c", "user.name=nobody", "-c", "user.email=nobody@example.org"]
+        subprocess.run(["git", "-C", str(cls.tree), *identity, *arguments], check=True)
 
     @classmethod
     def commit(cls, name, path, text):
