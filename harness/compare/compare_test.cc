@@ -13,7 +13,7 @@ namespace {
 
 using Catch::Contains;
 
-Json result_of(const std::string& sync, int threads, double per_second) {
+Json document_with(const std::string& sync, int threads, double per_second) {
   return {{"status", "ok"},
           {"config",
            {{"point", sync},
@@ -32,7 +32,7 @@ Json result_of(const std::string& sync, int threads, double per_second) {
 ResultSet set_of(const std::string& name, const std::string& sync, double rate, const std::vector<int>& threads = {1}) {
   ResultSet set{.name = name, .documents = {}};
   for (int i = 0; i < 10; ++i) {
-    for (const int t : threads) set.documents.push_back(result_of(sync, t, rate * t * (1 + .001 * ((i * 7) % 10))));
+    for (const int t : threads) set.documents.push_back(document_with(sync, t, rate * t * (1 + .001 * ((i * 7) % 10))));
   }
   return set;
 }
