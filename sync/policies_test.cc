@@ -232,7 +232,7 @@ TEST_CASE("Under seq a change anywhere makes every reader restart") {
   }
 }
 
-TEST_CASE("Readers of rowex may see half an operation and do not restart; writers exclude each other") {
+TEST_CASE("Readers of rowex may see half an operation and do not restart, and writers exclude each other") {
   const auto result = hammer<Rowex<Native>>("rowex", kWrites);
   CHECK(result.end.first == kThreads * kWrites);
   CHECK(result.end.second == kThreads * kWrites);

@@ -76,7 +76,7 @@ TEST_CASE("lines that do not fit the format are refused with their number", "[tr
   CHECK_THAT(error("twitter", "99999999999,k,1,1,1,get,0"), Contains("the time '99999999999'"));
   CHECK_THAT(error("twitter", "1,k,1,-1,1,get,0"), Contains("the value size '-1'"));
   CHECK_THAT(error("twitter", "1,,1,1,1,get,0"), Contains("the key is empty"));
-  CHECK_THAT(error("twitter", "2,k,1,1,1,get,0\n1,k,1,1,1,get,0"), Contains("line 2: its time is before"));
+  CHECK_THAT(error("twitter", "2,k,1,1,1,get,0\n1,k,1,1,1,get,0"), Contains("line 2: its time is earlier than"));
   CHECK_THAT(error("meta-kv", "a,b\n"), Contains("line 1: names no columns key and op"));
   CHECK_THAT(error("meta-kv", "key,op\n"), Contains("has no operation on its 1 lines"));
   CHECK_THAT(error("meta-kv", "key,op\nk\n"), Contains("line 2: has 1 fields; the first line names 2"));

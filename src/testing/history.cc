@@ -245,7 +245,7 @@ class Checker {
     beside.erase(due);
     std::erase_if(beside, [&](u32 i) { return !changes(calls_[i]); });
     if (beside.empty()) return text;
-    text += "; changes under config:";
+    text += "; changes under way:";
     std::size_t count = 0;
     for (const u32 i : beside) {
       if (++count > kMostCalls) return text + " and others";
