@@ -23,7 +23,7 @@ using Given = std::vector<std::pair<std::string, std::vector<std::string>>>;
 /// Sorts arguments by option. `describe(name)` returns the row of an option or throws.
 ///   1. An option that directly follows itself adds a value.
 ///   2. An option that comes again after others replaces its earlier values.
-///   3. `@FILE` stands for the options in a file, one a line. Options of the command line replace them wherever @FILE
+///   3. `@FILE` stands for the options in a file, one a line. Options of the command line replace them wherever it
 ///      stands. Options of a file replace those of a file before it.
 /// Throws InputError for a word that is no option, a value that is missing or not allowed, and an unreadable file.
 [[nodiscard]] Given read_options(const std::vector<std::string>& args,
