@@ -3,7 +3,7 @@
 // abort.
 //
 //     lock busy    wait until the lock is free; this costs no budget
-//     pool dry     fill it outside, with more each time; take the lock when memory is out
+//     pool dry     fill it outside, with more each time; after eight times memory must be out: take the lock
 //     zero         probably a page that was never touched, or whose Accessed bit was cleared: scout (scouting_tx.h) and
 //                  try again, at most twice, then take the lock. A retry alone never helps, because the page stays as
 //                  it is

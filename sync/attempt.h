@@ -29,8 +29,8 @@ enum class Hint : u8 { kInsert, kChange };
 
 /// The result of putting a pair into an index that may have to make room first.
 enum class PutResult : u8 {
-  kNo,  ///< an insert or upsert found the key present (an insert changed nothing), or an update found it absent
-  kYes,
+  kNo,      ///< an insert or upsert found the key present (an insert changed nothing), or an update found it absent
+  kYes,     ///< an insert or upsert added the pair, or an update changed its value
   kNoRoom,  ///< nothing was changed: try again after room has been made
 };
 
@@ -49,7 +49,6 @@ enum class GuessResult : u8 {
 };
 
 /// The result of an attempt: a value or a Failure.
-
 template <class T>
 class [[nodiscard]] Attempt {
  public:

@@ -25,7 +25,7 @@
 // The readers of confirm are arguments. If only the run knows how many there are, call follow on each after the last
 // read, and confirm with one of them. Whatever `p` is, follow validates the reader's node.
 //
-// A tag is a byte that is fixed when a node's latch is made, such as the kind of the node; its bit 0 is 0. A step with
+// A tag is a byte that is fixed when a node's latch is made, such as the kind of the node. Its bit 0 is 0. A step with
 // the right guess of the tag needs one branch less.
 //
 // The `link` of enter_by is a cell of a node that is never unlinked, or of `node` itself. A node that was unlinked must
@@ -48,7 +48,7 @@
 //   7. Use no reading verb after an upgrade: it would wait for a latch that the transaction itself may hold.
 //
 // An index with kLatchFreeReaders promises more, for policies whose readers validate nothing (rowex):
-//   8. Each change of the index becomes visible to reading bodies by one store.
+//   8. All that a reading body sees of an operation that changes the index, it sees by one store.
 //   9. An unlinked node stays as it was.
 //  10. No body does harm before its upgrade, whatever it reads (for the scouts of adaptive).
 // An index with kBearsScouts promises only rule 10 in addition.
@@ -251,8 +251,8 @@ struct LearnedOf<P> {
   using Type = typename P::Learned;
 };
 
-/// A thread as a policy sees it: its pool, which is topped up before each attempt; its state in the reclaimer; its
-/// counters and its learned state.
+/// A thread as a policy sees it: its pool, its state in the reclaimer, its counters and its learned state. A policy
+/// that speculates tops the pool up before each try.
 template <class T, class P>
 concept ThreadContext = requires(T& me) {
   { *me.pool } -> std::same_as<Pool<typename P::Machine>&>;

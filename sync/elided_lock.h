@@ -12,7 +12,8 @@
 // lazy_subscription_test.cc.)
 //
 // A transaction contains only the subscription, the body, and one store of its result. It has no counter (all threads
-// would write its line), no PAUSE, and no allocation that can reach the kernel: pools are topped up before each try.
+// would write its line), no PAUSE, and no allocation that can reach the kernel. For that, pools are topped up before
+// each try.
 //
 // A policy derives with itself as `Self`, and implements
 //
@@ -55,7 +56,7 @@ class ElidedLock : public CoarsePolicy<M, Bugs> {
  protected:
   explicit ElidedLock(bool elides) : elides_(elides) {}
 
-  /// Runs `run` once to its end, in a transaction or under the lock, and counts the way.
+  /// Runs `run` once to its end, in a transaction or under the lock, and counts which of the two it was.
   template <class Me, class Tx, class Run>
   [[gnu::always_inline]] inline void run_elided(Me& me, Tx& tx, const Run& run) {
     if (elides_) [[likely]] {

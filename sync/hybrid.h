@@ -8,9 +8,9 @@
 //                   else: the same with latches, on the nodes that upgrade names
 //
 // The invariant: a transaction commits only if every version that it was given is still current at its commit, and it
-// changes each of them. For readers the commit looks like a latch that was taken and released in an instant: no thread
-// waits, and a reader that reads a node before and after it sees two versions. A latch that is held shows as another
-// version; a latch that is taken later is a conflict.
+// changes each of them. For readers the commit looks like a latch that was taken and released in an instant. No thread
+// waits. A reader that reads a node before and after the commit validates against two versions, and fails. A latch that
+// is held shows as another version; a latch that is taken later is a conflict.
 //
 // A transaction is a few lines long and misses only on its stores. The descent, where a transaction of `rtm` spends its
 // time, is outside. Blocks are made before it, so it never calls the kernel for memory.

@@ -6,8 +6,8 @@
 //
 // Sharing is safe, because a version then counts the changes of all its nodes. A reader of one of them may restart too
 // often, but never too seldom. A parent and its child may share a latch. Then a step loads it twice, and an upgrade
-// locks it once. The stripe is a function of the node's address, so a block that is reused for another node keeps its
-// stripe, and its version never goes back.
+// locks it once. The stripe is a function of the node's address. So a block that is reused for another node keeps its
+// stripe, and the version never goes back.
 #include <memory>
 
 #include "src/base/hash.h"

@@ -43,7 +43,7 @@ struct VersionedLayout {
 };
 
 /// The same layout for readers that read no version. The data that such a reader looks for must be in one cell at any
-/// moment; otherwise the reader must validate it by the node's latch. Only for an index with kLatchFreeReaders.
+/// moment. Otherwise the reader must validate it by the node's latch. Only for an index with kLatchFreeReaders.
 template <class M, class SeededBugs = NoBugs>
 struct LatchFreeLayout : VersionedLayout<M, SeededBugs> {
   static constexpr bool kLatchFreeReaders = true;

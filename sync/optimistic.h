@@ -86,7 +86,7 @@ class Optimistic : public Promises {
   }
 
   /// Runs one attempt of a reading body, and returns its blocks to the pool if it fails. If the body makes none, the
-  /// lists compile away.
+  /// lists stay in registers.
   template <class Body, class Begin>
   [[gnu::always_inline]] static auto run_once(const Body& body, const Begin& begin) {
     auto tx = begin();
@@ -121,8 +121,8 @@ class Optimistic : public Promises {
     back_off<M>(restarts);
   }
 
-  /// Ends an attempt that committed: its made blocks stay, and its retired blocks wait until no thread can be reading
-  /// them.
+  /// Ends an attempt that committed: the blocks that it made stay, and those that it retired wait until no thread can
+  /// be reading them.
   template <class Me>
   static void settle(Me& me, AttemptBlocks<M>& blocks) {
     blocks.keep();

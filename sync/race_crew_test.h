@@ -1,6 +1,6 @@
 #pragma once
-// Policies on the race finder: a crew of fibers under one policy, an operation that can be torn, and checks that a race
-// is found or that none is.
+// Policies on the race finder: a crew of fibers under one policy, an operation that can be torn, and checks. They say
+// that a race is found, or that none is.
 #include <deque>
 #include <string>
 #include <string_view>

@@ -5,7 +5,7 @@
 // The index guarantees the rest (kLatchFreeReaders). Each change becomes visible to readers by one store. An unlinked
 // node stays as its last writer left it, for as long as a thread inside an epoch may read it. So the data that a reader
 // finds in it was current at the unlinking, which came after the reader had reached the node. A body may still ask for
-// a restart by itself (a scan may, if it finds no pair where one must have been); read_restarts counts these.
+// a restart by itself; a scan does, if it finds no pair where one must have been. read_restarts counts these restarts.
 #include "sync/direct_tx.h"
 #include "sync/layout.h"
 #include "sync/optimistic.h"

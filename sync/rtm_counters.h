@@ -4,7 +4,7 @@
 //
 //     1. begins = commits + aborts of all classes
 //     2. aborts of all classes = aborts of all statuses
-//     3. of an elided lock: ops = commits + fallbacks
+//     3. of an elided lock: ops = commits + fallbacks. `hle` adds its prefix_elided, `adaptive` its direct_lock
 //
 // The costs of an abort are counted and timed after it, so an operation that commits at once reads no clock.
 #include <array>

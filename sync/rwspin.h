@@ -8,8 +8,8 @@
 // line once. If a writer is inside or waits, the reader subtracts itself again and waits.
 //
 // A writer enters when the word is 0 except for `pending`. Until then it sets `pending`, so that a stream of readers
-// cannot keep it out for ever. Entering clears the bit for all waiting writers: each waits until nobody is inside or
-// `pending` is clear, and sets it again in the second case.
+// cannot keep it out for ever. Entering clears the bit for all waiting writers. Each of them waits until no thread is
+// inside or `pending` is clear, and sets it again in the second case.
 //
 // While a writer is inside, arriving readers change the word, so leaving subtracts instead of storing. All changes are
 // read-modify-writes: an acquire of one synchronizes with every release before it, whatever came between.

@@ -11,9 +11,9 @@
 // one thread that writes, or any number that read if the index does not learn from lookups.) No result points into the
 // index.
 //
-// When memory is out, insert, upsert and erase throw std::bad_alloc and have changed nothing. They throw IndexFull if
-// an index that may not grow has no room. An erase needs memory to record a block that other threads may still be
-// reading, because it never waits for them.
+// When memory is out, insert, upsert and erase throw std::bad_alloc and have changed nothing. An insert or an upsert
+// throws IndexFull if an index that may not grow has no room. An erase needs memory to record a block that other
+// threads may still be reading, because it never waits for them.
 #include <algorithm>
 #include <array>
 #include <concepts>

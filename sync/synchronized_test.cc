@@ -1,4 +1,4 @@
-// How an index that has no room says so to its callers.
+// Tests that the callers of an index without room get IndexFull.
 #include "sync/synchronized.h"
 
 #include <optional>

@@ -8,7 +8,7 @@
 //                           else: take the lock
 //
 // So a try beside a held lock costs one of ten. A status without advice (capacity, a page fault) takes the lock at
-// once, and an operation that has given up never speculates again: the lemming effect is part of the comparison. oneTBB
+// once. An operation that has given up never speculates again: the lemming effect is part of the comparison. oneTBB
 // does not report aborts. XTEST inside the operation shows that it ran in a transaction; an abort undoes this answer
 // with all else.
 //

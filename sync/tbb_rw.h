@@ -2,9 +2,9 @@
 // `tbb-rw`: oneTBB's spin_rw_mutex, the peer of `rwspin`. As there, readers share the lock, and a waiting writer keeps
 // new readers out.
 //
-// A waiting thread doubles its pauses between looks, and after sixteen pauses yields between looks. So it disturbs the
-// lock's line less than `rwspin` does, but learns later that the lock is free. The lock's word is not a cell, so this
-// policy exists on Native only.
+// A waiting thread doubles the number of pauses from look to look. After a wait of sixteen pauses it yields between
+// looks instead. So it disturbs the lock's line less than `rwspin` does, but learns later that the lock is free. The
+// lock's word is not a cell, so this policy exists on Native only.
 #include <oneapi/tbb/spin_rw_mutex.h>
 
 #include <concepts>
