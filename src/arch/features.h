@@ -65,8 +65,9 @@ const HleProbe& hle_probe();
 std::optional<std::string> why_no_hle();
 
 /// Returns the reason why a process with this probe must not run hardware transactions, as one clause for a report, or
-/// nothing if it may. A sanitizer build never may: an abort undoes a body's bug, and the sanitizer never sees it.
-/// Bodies there run on the Emulated machine or under the lock, where the sanitizer sees every access.
+/// nothing if it may. A sanitizer build never may. A bug that aborts a transaction is undone, and happens again under
+/// the lock or not at all. So the sanitizer would stay silent. Bodies there run on the Emulated machine or under the
+/// lock, where the sanitizer sees every access.
 std::optional<std::string> why_no_rtm(const RtmProbe& probe);
 
 /// Returns the same for the probe of this process: the reason why rtm_works() is false, or nothing if it is true.

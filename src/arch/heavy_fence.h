@@ -1,6 +1,6 @@
 #pragma once
 // The expensive half of an asymmetric pair of fences. It makes every processor that runs a thread of this process
-// execute a full memory fence, so the cheap half need only be a compiler fence. Dice, Huang, Yang, "Asymmetric Dekker
+// execute a full memory fence. So the cheap half need only be a compiler fence. Dice, Huang, Yang, "Asymmetric Dekker
 // synchronization" (2001).
 
 #include "src/base/words.h"
@@ -23,7 +23,7 @@ inline constexpr std::array kWords<HeavyFence>{"membarrier"sv, "visits"sv, "none
 /// processors membarrier takes about 0.2 us, and 2 us while another thread of the process computes.
 void fence_all_processors();
 
-/// Does the same by moving the caller to each processor in turn: the thread that ran there was switched out, and a
+/// Does the same by moving the caller to each processor in turn. The thread that ran there was switched out, and a
 /// switch is a full fence. Restores the caller's affinity. On the same machine a visit takes about 50 us to an idle
 /// processor. Where another thread computes, it takes that thread's time slice: about 4 ms. Ends the process if the
 /// system forbids setting the affinity as well.

@@ -2,8 +2,7 @@
 // The prefixes of hardware lock elision. XACQUIRE before an exchange begins a transaction that pretends to have stored
 // the word. XRELEASE before the store of the old word ends it. After an abort the exchange runs again and really
 // stores. A processor that does not elide ignores both prefixes and takes the lock. So using them needs no probe; only
-// reporting whether they elide does. They are
-// assembly, since clang has no atomic operations with them.
+// reporting whether they elide does. They are in assembly, because clang has no atomic operations with them.
 //
 // Source: Intel SDM volume 1, chapter 16 ("Programming with Intel TSX").
 #include <atomic>

@@ -17,7 +17,8 @@ struct InputError : std::runtime_error {
   explicit InputError(std::string_view text);
 };
 
-/// A correct request for more processors, sockets, clusters, nodes or memory than this machine has.
+/// An error of options that are correct in themselves: they ask for more processors, sockets, clusters, nodes or memory
+/// than this machine has.
 struct NoRoom : InputError {
   using InputError::InputError;
 };

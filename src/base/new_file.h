@@ -4,8 +4,8 @@
 // An older file of its name stays until then.
 //
 // A process that is killed leaves the hidden file behind. The writer holds a lock (flock) on the file until it is
-// renamed, and the kernel releases the locks of a process that ends, however it ends. So a hidden file without a lock
-// is abandoned, and the next writer in its folder removes it. A process number would not show that: other machines and
+// renamed. The kernel releases the locks of a process that ends, however it ends. So a hidden file without a lock is
+// abandoned, and the next writer in its folder removes it. A process number would not show that: other machines and
 // containers write into the same folder, and numbers are reused.
 
 #include <string>
@@ -15,10 +15,10 @@ namespace latchlab {
 
 class NewFile {
  public:
-  /// Opens the hidden file. Throws InputError, "`what` file 'PATH': why", if the path names something other than a
-  /// regular file (a device, a folder), or if nothing can be written there. From the first NewFile on, an interrupt or
-  /// a hang-up that ends the process also removes the hidden file, unless the process handles that signal itself. A
-  /// limit on the size of files then becomes an error of keep().
+  /// Opens the hidden file. Throws InputError, "`what` file 'PATH': why", if nothing can be written there. So it does
+  /// if the path names anything but a regular file, such as a device or a folder. From the first NewFile on, an
+  /// interrupt or a hang-up that ends the process also removes the hidden file. A signal that the process handles
+  /// itself removes nothing. A limit on the size of files then becomes an error of keep().
   NewFile(std::string_view what, const std::string& path);
   /// Removes the hidden file unless keep() has renamed it.
   ~NewFile();

@@ -1,4 +1,4 @@
-// Specs: what is read is written as text that reads as the same.
+// Fuzzes the parser of specs: the text of a parsed spec parses to the same spec.
 #include "src/base/spec.h"
 
 #include "src/testing/fuzzing.h"

@@ -18,11 +18,9 @@ namespace latchlab {
 
 template <class M>
 struct Cells {
-  // Without prefixes of lock elision, only the instructions after them remain.
-  static u32 prefixed_exchange(std::atomic<u32>& word, u32 value) {
-    return word.exchange(value, kAcquire);
-  }  // pairs with
-  static void prefixed_store(std::atomic<u32>& word, u32 value) { word.store(value, kRelease); }  // each other
+  // Without prefixes of lock elision, only the instructions after them remain. The next two pair with each other.
+  static u32 prefixed_exchange(std::atomic<u32>& word, u32 value) { return word.exchange(value, kAcquire); }
+  static void prefixed_store(std::atomic<u32>& word, u32 value) { word.store(value, kRelease); }
   static bool prefixes_elide() { return false; }
   static bool in_elision() { return false; }
 

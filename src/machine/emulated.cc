@@ -67,7 +67,7 @@ void EmulatedThread::resume_loads() {
   take_mutex_back();
 }
 
-/// Takes the mutex if suspended loads have released it: the code that undoes or ends a transaction holds the mutex.
+/// Takes the mutex if suspended loads have released it: the code that undoes or ends a transaction must hold the mutex.
 void EmulatedThread::take_mutex_back() {
   if (transaction_.resume()) Emulated::lock_hidden();
 }

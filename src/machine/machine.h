@@ -110,7 +110,7 @@ concept Machine = requires(typename M::template Atomic<u64>& a, void* p, void (*
   M::acquire_fence();
   M::release_fence();
   // Each of two threads stores, fences and loads the other's word. Then at least one load sees the other's store, if
-  // both fences are full, or one is light and the other heavy, or both are heavy.
+  // both fences are full, or both heavy, or one light and one heavy.
   M::full_fence();
   M::light_fence();
   M::heavy_fence();

@@ -72,7 +72,8 @@ class RandomCosts final : public Costs {
 /// Probabilistic concurrency testing (Burckhardt, Kothari, Musuvathi, Nagarakatte: "A Randomized Scheduler with
 /// Probabilistic Guarantees of Finding Bugs", ASPLOS 2010). Fibers have priorities, and the runnable fiber with the
 /// highest one runs. At a few random steps the running fiber drops below all others. A bug that needs d ordered events
-/// is found with probability at least 1/(n k^(d-1)) for n fibers and k steps, however unlikely uniform costs make it.
+/// is found with probability at least 1/(n k^(d-1)) for n fibers and k steps. That holds however unlikely uniform costs
+/// make it.
 ///
 /// A priority is a band of virtual time. Bands are wider than a schedule is long, so the clocks of two bands never
 /// meet. The length of a schedule is unknown before it has run, so the horizon of the change points is drawn too. A

@@ -6,7 +6,7 @@
 //     lines    readers, writer, waited: one per 64 bytes, for the conflicts of transactions
 //
 // Cells may also lie outside the arena (on a stack, in a test's object). Their lines are numbered in the order in which
-// they are first accessed, so a schedule does not depend on the addresses of the system's allocator. reset() forgets
+// they are first accessed. So a schedule does not depend on the addresses of the system's allocator. reset() forgets
 // all blocks; its time is proportional to the memory used.
 #include <string>
 #include <vector>

@@ -131,7 +131,7 @@ class World {
   std::string take_outside_failure() { return std::exchange(outside_failure_, {}); }
 
  private:
-  // The exception state that the C++ runtime keeps per thread. Here each fiber needs its own: a fiber may be switched
+  // The exception state that the C++ runtime keeps per thread. Here each fiber needs its own. A fiber may be switched
   // out inside a catch block, or inside a destructor that runs because of an exception. The layout is that of
   // __cxa_eh_globals in the Itanium ABI.
   struct ExceptionState {

@@ -7,14 +7,14 @@
 //                        made blocks            retired blocks                         called after
 //     abandon()          back to the pool       forgotten: they are still linked       restart, abort, kNoMemory
 //     keep()             forgotten: linked now  stay noted                             commit
-//     free_retired()                            back to the pool                       keep(), by a coarse policy
-//     hand_retired_to()                         to the reclaimer                       keep(), by an optimistic policy
+//     free_retired()                            back to the pool                       commit, by a coarse policy
+//     hand_retired_to()                         to the reclaimer                       commit, with a grace period
 //
 // A hardware abort rolls back the lists with everything else, so abandon() finds them empty. On machines that emulate
 // transactions it finds them as the body left them. The policy calls it after every attempt that did not commit, so the
-// lists must be constructed before the attempt begins.
+// lists are constructed outside the transaction, where no abort takes them back.
 //
-// The lists are small arrays, so noting a block cannot fail. They belong to the operation, not to the thread: a local
+// The lists are small arrays, so noting a block cannot fail. They belong to the operation, not to the thread. A local
 // list costs nothing where the compiler sees that it begins empty and is never read.
 #include <cstdio>
 #include <cstdlib>

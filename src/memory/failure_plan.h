@@ -1,9 +1,9 @@
 #pragma once
 // Memory that runs out on request: the n-th allocation from now fails, alone or with all that follow.
 //
-// The plan counts the two places where memory can really end: a block that a pool hands out, and a chunk that a pool
-// takes from its source. An operation is correct under exhaustion if it is correct for every n. So tests raise n from 1
-// until the operation ends without meeting the failure. Pools without a plan do not look for one on their fast path.
+// The plan counts the two places where memory can really end: a block that a pool hands out, and a chunk that it takes.
+// An operation is correct under exhaustion if it is correct for every n. So tests raise n from 1 until the operation
+// ends without meeting the failure. Pools without a plan do not look for one on their fast path.
 //
 // All orders are relaxed. A plan is armed while no thread allocates, so starting and joining the allocating threads
 // orders it. Among them only the number of an allocation matters, which a read-modify-write deals out.

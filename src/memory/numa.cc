@@ -46,7 +46,7 @@ bool place_mapping(void* start, u64 bytes, const PagePlacement& placement) {
 std::optional<std::string> why_not_placed(const PagePlacement& placement) {
   if (placement.kind == PagePlacement::Kind::kFirstTouch) return std::nullopt;
   void* const page = mmap(nullptr, kPageBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  if (page == MAP_FAILED) return std::nullopt;  // there are other troubles
+  if (page == MAP_FAILED) return std::nullopt;  // memory is out, which is no refusal of placement
   const int error = place_mapping(page, kPageBytes, placement) ? 0 : errno;
   munmap(page, kPageBytes);
   if (error == 0) return std::nullopt;
@@ -55,7 +55,7 @@ std::optional<std::string> why_not_placed(const PagePlacement& placement) {
 
 std::optional<std::string> why_mbind_refused() {
   void* const page = mmap(nullptr, kPageBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  if (page == MAP_FAILED) return std::nullopt;  // there are other troubles
+  if (page == MAP_FAILED) return std::nullopt;  // memory is out, which is no refusal of placement
   const int error = mbind(page, kPageBytes, MPOL_DEFAULT, nullptr, 0, 0) == 0 ? 0 : errno;
   munmap(page, kPageBytes);
   return error == 0 ? std::nullopt : std::optional<std::string>(std::strerror(error));

@@ -32,7 +32,7 @@ class SystemPages final : public PageSource {
       start += before;
       if (before != slack) munmap(start + bytes, slack - before);
     }
-    // A kernel without transparent huge pages refuses both; then its pages are small anyway.
+    // A kernel without transparent huge pages refuses both kinds of advice; then its pages are small anyway.
     const bool advised = madvise(start, bytes, huge ? MADV_HUGEPAGE : MADV_NOHUGEPAGE) == 0;
     (void)place_mapping(start, bytes, placement);
     return {start, huge && advised};

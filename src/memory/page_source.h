@@ -1,6 +1,6 @@
 #pragma once
 // The source of a machine's chunks, in whole pages. Native takes them from the kernel. A modelled machine has a source
-// of its own, and so sees each chunk with its page size, its nodes and the thread that touches it.
+// of its own. So it sees each chunk with its page size, its nodes and the thread that touches it.
 //
 // Everything here may call the kernel: never call it inside a transaction or on a hot path.
 

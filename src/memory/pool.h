@@ -5,19 +5,19 @@
 //     free lists   one per size class, linked through the first word of each free block
 //     bump region  [next_, end_) of the newest chunk; whole lines only
 //     scrap        a free block that is being split into lines: old blocks of nodes that have grown become leaves
-//     spares       regions that follow the bump region, linked through their first words
+//     spares       regions to carve once the bump region is used up, linked through their first words
 //
 //     16, 32, 48 | 64, 128, 192 ... 4096 | 8K, 16K ... 1M | more: a mapping of its own
 //     split line   whole lines             ---- carved ----
 //
-// A block of less than 64 bytes is a piece of one line (four of 16, two of 32, or one of 48 and one of 16). All other
-// blocks begin on a line. So no small block straddles two lines, which would double its misses and, inside a
+// A block of less than 64 bytes is a piece of one line. A line holds four of 16, two of 32, or one of 48 and one of 16.
+// All other blocks begin on a line. So no small block straddles two lines, which would double its misses and, inside a
 // transaction, its part of the write set.
 //
 // A transaction is safe for these reasons:
 //   1. All state is plain memory of this thread. When the processor rolls an attempt back, it rolls the pool back too.
 //      On machines that do not, AttemptBlocks gives the blocks back.
-//   2. The policy calls top_up before every attempt. Then kAttemptBytes can be served from memory that is mapped and
+//   2. A policy calls top_up before it speculates. Then kAttemptBytes can be served from memory that is mapped and
 //      (with arena+touch) written. Blocks on a free list have been written before.
 //   3. An attempt that needs more aborts its transaction with kArenaCode and gets its chunk outside.
 //
@@ -95,7 +95,8 @@ class alignas(kFalseSharingBytes) Pool {
  private:
   // Chunks double from here up to kHugePageBytes, so that a small index of many threads stays small.
   static constexpr u64 kFirstChunkBytes = 64 << 10;
-  static constexpr u64 kScrapLines = 256;  // free lines kept unsplit, for later nodes of the same size
+  // A block is split only while at least so many lines are free, so that nodes that come and go find theirs again.
+  static constexpr u64 kScrapLines = 256;
   static constexpr u32 kSmallClasses = kLineBytes / 16;
   static constexpr u32 kFittedClasses = kSmallClasses - 1 + kLargestFitted / kLineBytes;
   static constexpr u32 kClasses = kFittedClasses + std::bit_width(kLargestCarved / kLargestFitted) - 1;
@@ -158,8 +159,8 @@ class alignas(kFalseSharingBytes) Pool {
       default: return split_lines<64>();
     }
   }
-  /// Returns a block of kBytes from new lines. The other pieces go to the free list, the lowest first. Splits several
-  /// lines at once, so that the list is seldom empty and the branch on it is predicted.
+  /// Returns a block of kBytes from new lines. The other pieces go to the free list, from which the lowest is taken
+  /// next. Splits several lines at once, so that the list is seldom empty and the branch on it is predicted.
   template <u64 kBytes>
   [[gnu::noinline]] void* split_lines() {
     u64 lines = 4;
@@ -250,7 +251,7 @@ class alignas(kFalseSharingBytes) Pool {
       for (Spare** link = &spares_; *link != nullptr; link = &(*link)->next) {
         Spare* const spare = *link;
         if (spare->bytes() < size) continue;
-        if (size > kLargestFitted && spare->bytes() - size >= kLineBytes) {  // keep the bump region
+        if (size > kLargestFitted && spare->bytes() - size >= kLineBytes) {  // from its end: the bump region stays
           spare->end -= size;
           return reinterpret_cast<char*>(spare->end);
         }

@@ -23,8 +23,10 @@
 //      store of R's announcement or a later one.
 //   4. If R's reads see U, R cannot reach the block.
 //   5. If the scan sees an epoch below s + 1, it fails.
-//   6. If the scan sees s + 1, R has read it from the global epoch and acquired U with it. So R cannot reach the block.
-//   7. If the scan sees kOutside, R has left. All its reads happened before the scan, hence before the free.
+//   6. If the scan sees s + 1 as R announced it, R has read it from the global epoch and acquired U with it. So R
+//      cannot reach the block.
+//   7. If the scan sees kOutside, or an epoch that a later operation of the thread has announced, R has left. All its
+//      reads happened before the scan, hence before the free.
 //
 // Without the fences both sides could miss each other's store (the StoreLoad order that reference implementations
 // forget). They are asymmetric because threads enter millions of times as often as they scan. A light fence is no

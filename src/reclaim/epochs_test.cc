@@ -172,7 +172,7 @@ TEST_CASE("Without a grace period a block is freed while a reader may see it", "
   reader.reclaim.leave();
 }
 
-TEST_CASE("A batch is stamped when it is full, and freed when the second batch after it is full", "[reclaim]") {
+TEST_CASE("A batch is stamped when it is full, and freed at the latest when the second after it is full", "[reclaim]") {
   Memory<M> memory(config_of());
   Epochs<M, 2, 64> epochs(memory);
   Member writer(memory, epochs);

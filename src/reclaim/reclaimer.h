@@ -1,8 +1,10 @@
 #pragma once
 // The Reclaimer concept: a reclaimer decides when unlinked memory may be used again. Each policy names its own.
 //
-//     Immediate   at once: the policy excludes every operation that could still be reading      coarse policies
-//     Epochs      when all operations that ran at the time have ended                           optimistic policies
+//     Immediate   at once: the policy excludes every operation that could still be reading   coarse policies
+//     Epochs      when all operations that ran at the time have ended                        optimistic ones, adaptive
+//
+// --reclaim says how threads announce their operations to Epochs.
 //
 // There is one reclaimer per index, and one ThreadState object per thread and index. An operation is bracketed by enter
 // and leave; memory that it reads in between stays readable. After its commit it hands over the blocks that it

@@ -1,11 +1,16 @@
 #pragma once
 
-// The one way to include Catch2 (2.x of Debian 12 and 3.x after it), with the parts that all tests share: the seed of
+// The one way to include Catch2 (2.x of Debian 12 and 3.x after it). All tests share two more things: the seed of
 // random choices and the paths of this build.
 //
-// The build understands these tags: [release] runs in the release preset only; [no-asan] and [no-tsan] leave out one
-// sanitizer lane; [threads] runs beside no other test; [.all] runs by ./test --all only. Assertions of
-// Catch2 belong to one thread: other threads collect results, and the test's own thread checks them.
+// The build understands these tags:
+//   [release]            runs in the release preset only
+//   [no-asan] [no-tsan]  leave out one sanitizer lane
+//   [threads]            runs beside no other test (indexes)
+//   [realtime]           runs for a time rather than a number of operations (harness: ctest -L realtime)
+//   [.all]               runs by ./test --all only
+//
+// Assertions of Catch2 belong to one thread: other threads collect results, and the test's own thread checks them.
 
 #if __has_include(<catch2/catch_all.hpp>)
 #include <catch2/catch_all.hpp>

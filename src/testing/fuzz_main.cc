@@ -1,5 +1,5 @@
-// The main of a fuzz target where there is no libFuzzer: runs the target on the files, and on all files of the folders,
-// that the command line names. Exit status 0 if there was one at least, and each was read or refused.
+// The main of a fuzz target without libFuzzer. It runs the target on the files that the command line names, and on all
+// files of the folders that it names. The exit status is 0 if there was at least one file and each was read or refused.
 #include <algorithm>
 #include <cstdio>
 #include <filesystem>
@@ -25,7 +25,7 @@ int main(int argc, char** argv) {
     latchlab::expect(file.good(), "every input that is named can be read");
     const std::string bytes{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
     std::printf("%s\n", path.c_str());
-    std::fflush(stdout);  // the last one named is the one that crashes
+    std::fflush(stdout);  // after a crash, the last path printed is that of the input
     (void)LLVMFuzzerTestOneInput(reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size());
   }
   std::printf("%zu inputs\n", inputs.size());

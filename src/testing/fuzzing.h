@@ -9,14 +9,14 @@
 
 #include "src/base/error.h"
 
-// Fuzz targets. A file NAME_fuzz.cc defines LLVMFuzzerTestOneInput, which gives arbitrary bytes to one parser, and the
-// folder NAME_fuzz beside it holds inputs that have taught something. clang links a target with libFuzzer, which looks
-// for more of them; elsewhere fuzz_main.cc runs those that are there.
+// Fuzz targets. A file NAME_fuzz.cc defines LLVMFuzzerTestOneInput, which passes arbitrary bytes to one parser. The
+// folder NAME_fuzz beside it holds the committed inputs. clang links a target with libFuzzer, which starts from these
+// inputs and looks for more; without libFuzzer, fuzz_main.cc runs only these.
 //
-// A parser reads its input or throws an InputError in one line. Everything else is a bug: a crash, a leak, another
-// exception, or an expectation that a target states.
+// A parser reads its input or throws an InputError of one line. Everything else is a bug: a crash, a leak, another
+// exception, or a broken expectation of the target.
 
-/// libFuzzer's entry point: returns 0, aborts for a bug.
+/// Runs the target on one input; libFuzzer calls it. Returns 0; aborts for a bug.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size);
 
 namespace latchlab {
@@ -24,7 +24,7 @@ namespace latchlab {
 /// Aborts with the text unless `holds`.
 void expect(bool holds, std::string_view text);
 
-/// Runs `parse`, which may refuse its input.
+/// Runs `parse`, which may refuse its input by an InputError of one line.
 template <class Parse>
 void read_or_refuse(Parse&& parse) {
   try {
@@ -36,7 +36,7 @@ void read_or_refuse(Parse&& parse) {
   }
 }
 
-/// Bytes as a file that a parser can open by its path, in memory.
+/// A file in memory with the given bytes, which a parser can open by its path.
 class FileInMemory {
  public:
   explicit FileInMemory(std::string_view bytes);

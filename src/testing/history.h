@@ -7,8 +7,8 @@
 // for each key in its range: found for the keys that it returned, absent for the others.
 //
 // The check is exact for every history, whatever its length. If only one call writes each value, the time is nearly
-// linear in the number of calls, and hardly depends on how many overlap (history.cc says why). Values that several
-// calls write take longer while many changes of a key are under way.
+// linear in the number of calls. It hardly depends on how many overlap (history.cc says why). Values that several calls
+// write take longer while many changes of a key are under way.
 #include <atomic>
 #include <cstddef>
 #include <optional>

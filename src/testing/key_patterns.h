@@ -4,6 +4,7 @@
 //   - paths that share bytes and part at every position;
 //   - keys that are prefixes of others;
 //   - the least and the greatest bytes.
+// Also the form in which messages show a key.
 #include <string>
 #include <string_view>
 #include <vector>
@@ -27,7 +28,7 @@ std::vector<KeyPattern> string_patterns(u64 seed);
 /// that all have eight bytes.
 std::vector<std::string> with_neighbours(const std::vector<std::string>& keys, bool numbers);
 
-/// Returns a key in the form that messages show: other than printable bytes in hexadecimal, and long keys shortened.
+/// Returns a key in the form that messages show: unprintable bytes in hexadecimal, long keys shortened.
 std::string shown(std::string_view key);
 
 }  // namespace latchlab::testing

@@ -1,6 +1,6 @@
 #pragma once
 // Interruptions of a thread in the middle of an operation. Without them a test on few processors hardly ever sees two
-// operations overlap: each takes less than a microsecond, and a thread keeps its processor for thousands of them.
+// operations overlap. Each takes less than a microsecond, and a thread keeps its processor for thousands of them.
 //
 // A timer sends the thread a signal at a random moment. The handler keeps the thread for a random time, in which it
 // yields its processor. Under ThreadSanitizer there are no interruptions. It delays a signal until the thread calls the

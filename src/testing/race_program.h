@@ -2,7 +2,7 @@
 // Scenarios of the race finder for any index. A program is the operations of a few fibers on an index that was loaded
 // before, and all their answers must be linearizable.
 //
-// A mix aims the programs: it has the keys that are present at first, the keys that the fibers use, and the weights of
+// A mix aims the programs. It has the keys that are present at first, the keys that the fibers use, and the weights of
 // the operations. Any number of programs can be drawn from a mix. The number of a program and the seed of a schedule
 // replay a failure:
 //
