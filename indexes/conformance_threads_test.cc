@@ -15,7 +15,7 @@
 namespace latchlab::testing {
 namespace {
 
-/// Returns a mix in which half of the keys are preloaded, and the threads use `hot` neighbouring ones of them.
+/// Returns a mix in which a random half of the keys is preloaded. The threads use `hot` neighbours among all keys.
 RaceMix<std::string> mix_of(std::string name, std::vector<std::string> keys, std::size_t hot, u32 ops_each) {
   std::erase_if(keys, [](const std::string& key) { return key.size() >= 1000; });
   std::sort(keys.begin(), keys.end());

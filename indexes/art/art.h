@@ -411,8 +411,8 @@ class Art {
     return Scan::any_key(at);
   }
 
-  /// Removes the key's slot from `at`. If few children are left, something smaller replaces the node: its last child,
-  /// one leaf with all of its pairs, or a copy of a smaller kind.
+  /// Removes the key's slot from `at`. If few children are left, something smaller replaces the node. That is its last
+  /// child, one leaf with all of its pairs, or a copy of a smaller kind.
   template <class Tx, class Reader>
   Attempt<bool> remove(Tx& tx, Reader& parent, Reader& at, const Key& key) {
     const u8 byte = key[at->level()];

@@ -32,7 +32,7 @@ class Descent {
   using ReaderOf = typename Tx::template Reader<Node>;
 
   static constexpr u32 kUnrolled = 4;  // levels guessed to be Node256; from about 10^9 keys on all four are
-  /// True if nodes may skip bytes. A path holds fixed-size keys whole, so those are never skipped.
+  /// True if nodes may skip bytes. A path holds fixed-size keys whole, so their bytes are never skipped.
   static constexpr bool kMaySkip = Key::kFixedSize == 0;
 
   struct Way {

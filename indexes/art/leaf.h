@@ -8,9 +8,9 @@
 // pair. Erasing copies the leaf. So a reader with an older word sees fewer pairs, and never a different pair in the
 // same place. Only values change in place, each by one store.
 //
-// Several pairs a leaf save the nodes that would separate them: at 16 M random keys a third of the slots of the lowest
-// level hold two or more. The first leaf has room for a second pair. Compared with leaves of 16 bytes, this costs six
-// bytes a key. It gains 7 % more inserts a second, since a quarter of them then copy nothing.
+// Several pairs a leaf save the nodes that would separate them. At 16 M random keys a third of the slots of the lowest
+// level hold two pairs or more. The first leaf has room for a second pair. Compared with leaves of 16 bytes, this costs
+// six bytes a key. It gains 7 % more inserts a second, since a quarter of them then copy nothing.
 #include <bit>
 #include <cstring>
 #include <new>

@@ -12,7 +12,7 @@
 // so presence is recorded outside the slots. An empty slot of a Node256 is 0. So a find in a Node256 of values reads
 // the present bits only if the slot is 0.
 //
-// Readers without a latch (rowex) rely on four rules:
+// Readers without a latch (rowex) rely on four rules, and every other reader may:
 //   1. A slot serves one byte in the life of its node: adding appends, and erasing frees no slot.
 //   2. A child is stored before the live bit or the index that leads to it.
 //   3. So one store adds or removes a byte: of the state (Node4, Node16), of its index (Node48), of its slot (Node256).

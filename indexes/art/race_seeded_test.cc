@@ -287,7 +287,8 @@ TEST_CASE("Races: readers without a latch see a value in a node of 256 come, cha
   check(Goes());
 }
 
-TEST_CASE("Seeded bugs: the race finder finds a value erased before its slot, and a 0 read at two moments", "[race]") {
+TEST_CASE("Seeded bugs: the race finder finds a present bit cleared before its slot, and a 0 read at two moments",
+          "[race]") {
   const auto run = []<class Way>(Way) {
     return [] {
       const RaceReport one = look_at_one_value<BugsOnRequest, Way>();

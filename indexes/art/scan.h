@@ -5,8 +5,8 @@
 // up is a trail of readers. It holds the nodes that were left for a child. Each comes with the version under which it
 // was entered and the byte at which to continue.
 //
-// Claim: under an optimistic transaction a scan misses no key that stays in the tree. A reader's validation proves all
-// that was read through it so far. The scan validates a node whenever it leaves it: by a step to a child, or by the
+// Theorem: under an optimistic transaction a scan misses no key that stays in the tree. A reader's validation proves
+// all that was read through it so far. The scan validates each node that it leaves: by a step to a child, or by the
 // confirm when the node has no more entries.
 //   1. A reader whose version still holds reads a linked node. The step to the node proved that the node was linked
 //      when its version was read, and unlinking changes the version of the unlinked node.
@@ -16,14 +16,15 @@
 //      are those of one moment. By induction this holds for the nodes below, each at its own moment.
 //   4. A node from the trail is entered again with its old version, so the scan uses what it reads there only if that
 //      version still holds. Otherwise the attempt keeps the pairs up to the last proof, and the next attempt begins
-//      after them, from the root. Nothing is skipped, since nothing was claimed beyond the last proven pair.
+//      after them, from the root. Nothing is skipped, since nothing was said about what lies beyond the last proven
+//      pair.
 //
-// Consequence for a batch: the pairs of one node, in its leaves or slots, are of one moment, even where a child's pairs
-// come between them. Pairs of different nodes are of different moments. There may be no moment at which all were
-// present.
+// Consequence for a batch: the pairs of one node, in its leaves or slots, are of one moment. This holds even where a
+// child's pairs come between them. Pairs of different nodes are of different moments. There may be no moment at which
+// all were present.
 //
-// Under a transaction that validates nothing (rowex) the claim rests on what nodes guarantee to readers without a latch
-// (node.h). The claim about a batch is weaker: each pair is of its own moment, even in one leaf.
+// Under a transaction that validates nothing (rowex) the theorem rests on what nodes guarantee to readers without a
+// latch (node.h). The consequence for a batch is weaker: each pair is of its own moment, even in one leaf.
 //   1. A visited node was linked at some moment of the attempt. Either that was when the slot that led there was read.
 //      Or it was when the node with that slot was unlinked, which happened after the attempt had reached that node.
 //   2. The scan reads the node as it is or, once the node is unlinked, as it was then. Both are states of the tree
@@ -31,7 +32,8 @@
 //   3. The scan asks for bytes in order, and each was seen or missed at one moment. A byte below which a key stays
 //      never disappears. So the scan misses no key that stayed, and every pair that it took was present.
 // One guarantee is lost: a node need not show any pair at all, if pairs come and go during the attempt. If a trail has
-// forgotten a node and the attempt has found nothing since, it cannot tell that this is the end. So it restarts.
+// forgotten a node and the attempt has found nothing since, the attempt cannot tell that this is the end. So it
+// restarts.
 //
 // Cost: a validation for each node, each leaf and each return to a node; O(depth) to begin a batch.
 #include <memory>

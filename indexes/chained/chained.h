@@ -1,5 +1,5 @@
 #pragma once
-// `chained`: a hash table of chains in insertion order, the newest key first (chains.h).
+// `chained`: a hash table of chains, each in the order of its inserts, the newest key first (chains.h).
 #include <string_view>
 
 #include "indexes/chained/chains.h"

@@ -274,7 +274,7 @@ class ChainedLine {
         Node* const node = std::exchange(unused, unused->next.load());
         tx.retire(node, sizeof(Node));
       }
-      // Empty nodes that must not be retired yet: room for future keys.
+      // An attempt may retire no more, so the other nodes stay in the chain, empty, as room for future keys.
       while (unused != nullptr) sides[0].append(std::exchange(unused, unused->next.load()));
       born.word.store(Word(bits + 1, sides[1].first).word());
       old.word.store(Word(bits + 1, sides[0].first).word());

@@ -1,12 +1,12 @@
 #pragma once
 // A hash table of chains with a node for every key. So the count of nodes visited per fetch means the same as in
 // Wiscer. The table grows by doubling (indexes/growing/table.h) at 1.5 keys a bucket, which leaves between .75 and 1.5.
-// It does not shrink. The derived class decides about the order of a chain: `chained` keeps insertion order, `vip`
-// learns an order.
+// It does not shrink. The derived class decides about the order of a chain: `chained` leaves it to the inserts, `vip`
+// learns it.
 //
 // For readers without a latch (kLatchFreeReaders) one store makes a key appear or disappear. A split takes many stores,
 // between two that mark both words as splitting. A reader that finds its key is done. A reader that misses reads the
-// word again: if the bucket was splitting, or has more bits by now, links may have led past the key. Then the reader
+// word again. If the bucket was splitting, or has more bits by now, links may have led past the key. Then the reader
 // restarts.
 #include <algorithm>
 #include <array>

@@ -4,7 +4,7 @@
 //     bucket   | latch | word | key 0 ... 2 | value 0 ... 2 |
 //     node     | next  | free | key 0 ... 2 | value 0 ... 2 |
 //
-// Any u64 is a legal key. A slot is free if it holds a key that cannot be in this bucket: the lowest bit of that key's
+// Any u64 is a legal key. A slot is free if it holds a key that cannot be in this bucket. The lowest bit of that key's
 // hash differs from the lowest bit of the bucket's number. A split only adds a higher bit to the number, since the
 // lowest bit is there from the beginning. So that key cannot be in a descendant of the bucket either. Hence a search
 // compares keys and nothing else.

@@ -41,8 +41,8 @@ class Hashes {
   [[gnu::always_inline]] constexpr bool may_stray(u64 word, const Settled& settled) const {
     return (word & mark()) != 0 || (!settled() && (word & older(mark_number())) != 0);
   }
-  /// Returns the word of both buckets that a split makes of one: one bit more, and each mark is kept as an older mark
-  /// in both.
+  /// Returns the word of both buckets that a split makes of one. It has one bit more, and each mark becomes an older
+  /// mark in both. Older marks stay too, unless `settled` says that they are void.
   static constexpr u64 after_split(u64 word, bool settled) {
     u64 marks = settled ? 0 : word & kOlder;
     for (u64 number = 0; number < kMarks; ++number) {

@@ -13,10 +13,10 @@
 // table. If there is no path, or eight were stale, the table splits runs of buckets, which begins a doubling, until
 // there is one.
 //
-// The table grows by doubling (indexes/growing/table.h) at load .95, which leaves .475. One of sixteen inserts splits a
-// run of buckets. A table with a limit (cuckoo:most_slots=N) fills beyond .95 until a key finds no path: then it is
-// full. After a doubling, keys in their secondary buckets move back to their primary ones. A key in its secondary
-// bucket costs a lookup a mispredicted branch, which delays the cache misses of the next lookups.
+// The table grows by doubling (indexes/growing/table.h) at load .95, which leaves .475. During a doubling one of
+// sixteen inserts splits a run of buckets. A table with a limit (cuckoo:most_slots=N) fills beyond .95 until a key
+// finds no path: then it is full. After a doubling, keys in their secondary buckets move back to their primary ones. A
+// key in its secondary bucket costs a lookup a mispredicted branch, which delays the cache misses of the next lookups.
 #include <algorithm>
 #include <array>
 #include <bit>
@@ -277,8 +277,8 @@ class Cuckoo {
   [[gnu::always_inline]] void prefetch_bucket(u64 hash, Access access = Access::kRead) const {
     prefetch_object<typename Layout::Machine>(table_.at(table_.guess(hash)), access);
   }
-  /// Prefetches both lines of a bucket that will change. Taking a latch waits for the stores before it, and later loads
-  /// wait for the latch.
+  /// Prefetches both lines of a bucket that will change, since later their misses would not overlap. Taking a latch
+  /// waits for the stores before it, and the loads behind it wait for the latch.
   [[gnu::always_inline]] void prefetch_to_change(u64 hash) const { prefetch_bucket(hash, Access::kWrite); }
 
   /// Prefetches the primary buckets of the strays in a bucket.
@@ -307,7 +307,7 @@ class Cuckoo {
     }
     return tx.confirm(Found(), first, second.at);
   }
-  /// Finds the key when the table has grown further than guess() knew.
+  /// Finds the key when guess() did not give its primary bucket: the bucket is unborn, or has been split further.
   template <class Tx>
   [[gnu::noinline, gnu::cold]] Attempt<Found> find_by_hops(Tx& tx, u64 key) const {
     const Hashes hashes(key);
@@ -567,7 +567,7 @@ class Cuckoo {
     if (growth.stale_ + 1 == kMostStale && table_.may_grow()) return no_path(growth, growth.seen_, after);
     after = growth;
     after.step_ = Growth::Step::kSearch;
-    // If the table may not grow, the search never gives up.
+    // If the table may not grow, stale paths never end the search.
     after.stale_ = std::min(growth.stale_ + 1, kMostStale - 1);
     return StepResult::kChanged;
   }

@@ -9,7 +9,7 @@
 
 namespace latchlab::testing {
 
-/// Returns number `nth` of the numbers with two hashes that end in the last `bits` bits of `primary` and `secondary`.
+/// Returns number `nth`, from 0, of those whose two hashes end in the last `bits` bits of `primary` and `secondary`.
 inline u64 number_of(u64 primary, u64 secondary, u32 nth, u32 bits = 2) {
   for (u64 number = 1;; ++number) {
     const cuckoo::Hashes hashes(number);

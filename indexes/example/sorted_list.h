@@ -23,7 +23,7 @@ class SortedList {
     auto before = tx.enter(&head_), at = before;
     if (!seek(before, at, key)) return latchlab::kRestart;
     const bool found = at.node() != &head_ && at->key == key.raw();
-    // Both: a hit is a value of `at`, and a miss is that nothing lies between the two.
+    // Confirms both readers: a hit is a value of `at`, and a miss says that no node lies between the two.
     return tx.confirm(found ? latchlab::Found(at->value.load()) : latchlab::Found(), before, at);
   }
 

@@ -12,8 +12,8 @@
 //   3. A lookup validates the bucket and nothing else.
 // This is linear hashing (Litwin, VLDB 1980) without its order of splits.
 //
-// Buckets have numbers and never move. Level m has 2^m buckets, in pieces. A piece is linked when the first split needs
-// it.
+// Buckets have numbers and never move. Level m has 2^m buckets, in pieces. A piece is linked by the claim of the first
+// run of splits that needs it.
 #include <algorithm>
 #include <bit>
 #include <new>
@@ -124,7 +124,7 @@ class Buckets {
       for (u64 b = first; b < first + buckets_in_piece(m); ++b) visit(*at(b), b);
     });
   }
-  /// Frees the memory of all buckets except the first.
+  /// Frees the memory of all buckets except the first kFirst, which are part of this object.
   template <class Pool>
   void free_all(Pool& pool) {
     for_each_piece([&](u64 first, u32 m) { pool.free(at(first), Piece::bytes_for(buckets_in_piece(m))); });

@@ -6,9 +6,9 @@
 // size of the table. (A key that finds no room at all may have to claim run after run.) Concurrent claims get different
 // runs. Nobody waits for a slow claimant: a thread that needs a bucket split splits it.
 //
-// Some tables have buckets to settle after a doubling. Then the buckets are claimed once more. The claimant reports
-// each finished run, so the table knows when a level is settled: every bucket was settled while it had the bits of that
-// level.
+// Some tables have buckets to settle after a doubling. When all buckets have been split, they are claimed once more for
+// that. The claimant reports each finished run, so the table knows when a level is settled. Then every bucket has been
+// settled, all of them while they had the bits of that level.
 //
 // The table counts keys with one of kCountOneIn hashes only, so that the line of the counter is rarely written.
 #include <algorithm>
@@ -108,7 +108,7 @@ class Table {
     Step step_ = Step::kClaim;
     // True if the task must get a run at any number of keys, unless the table has grown since seen_.
     bool forced_ = false;
-    Seen seen_;               // the size of the table when the task began
+    Seen seen_;               // the size of the table that forced() was given
     u32 bits_ = 0;            // of the run's buckets; a split adds one
     u64 next_ = 0, end_ = 0;  // the buckets of the run that are left
     // Number of buckets to report as done: those of the run, or 0 if one lacked the bits to be settled.
@@ -179,7 +179,8 @@ class Table {
     return false;
   }
 
-  /// Upgrades the readers for a change that adds a key or removes one (`change` is 1 or -1), and counts the key.
+  /// Upgrades the readers for a change that adds a key or removes one (`change` is 1 or -1). Counts a key of the
+  /// sample.
   template <class Tx, class... Readers>
   [[nodiscard]] bool upgrade(Tx& tx, u64 hash, i64 change, const Readers&... readers) {
     if ((hash >> 32) % kCountOneIn != 0) [[likely]]
@@ -216,7 +217,7 @@ class Table {
     return split_in(tx, growth, after, rules);
   }
 
-  /// Returns the bytes of all buckets except the first. Exact while no operation runs.
+  /// Returns the bytes of all buckets except those of the beginning. Exact while no operation runs.
   u64 room() const { return meter_.room.load(); }
   /// Visits every bucket that has memory, unborn ones too, with its number. No thread may change the table meanwhile.
   template <class Visit>
@@ -255,12 +256,13 @@ class Table {
     [[no_unique_address]] typename Layout::Latch latch;
     typename Layout::template Cell<u64> counted;
     typename Layout::template Cell<u64> room;       // bytes
-    typename Layout::template Cell<u64> splitting;  // buckets of runs that are claimed and not reported
+    typename Layout::template Cell<u64> splitting;  // buckets claimed to be split and not reported yet
     typename Layout::template Cell<u64> settling;   // buckets claimed to be settled since the last doubling
     typename Layout::template Cell<u64> settled;    // those of them that were reported
   };
 
-  /// Claims the next run of buckets, if the table must grow or grows already.
+  /// Claims the next run of buckets to split, if the table must grow or grows already. Otherwise claims the next run to
+  /// settle, if all claimed splits are reported and some buckets are not claimed to be settled yet.
   template <class Tx, class Rules>
   Attempt<StepResult> claim_in(Tx& tx, const Growth& growth, Growth& after, const Rules& rules) {
     auto meter = tx.enter(&meter_);

@@ -26,7 +26,7 @@ TEST_CASE("memc3: a table of four-slot buckets doubles at load .96", "[release]"
     const u64 before = table.bytes().reserved;
     table.insert(me, rng(), 0);
     ++keys;
-    // A slab of pairs is 96 KiB. From 4096 buckets on a new table of twice as many is larger than that.
+    // A slab of pairs is 96 KiB. A new table is larger than that from 4096 buckets on.
     if (table.bytes().reserved - before >= 2 * buckets * 32) {
       loads.push_back(static_cast<double>(keys - 1) / static_cast<double>(4 * buckets));
       buckets *= 2;

@@ -1,6 +1,6 @@
 #pragma once
-// Peer: absl::flat_hash_map under a coarse policy (map_body.h): open addressing with pairs in the table and a byte for
-// each slot, of which 16 are searched at a time. It has no order and no scan. The table grows in one step, in the
+// Peer: absl::flat_hash_map under a coarse policy (map_body.h): open addressing with pairs in the table. It has a byte
+// for each slot, and searches 16 of these at a time. It has no order and no scan. The table grows in one step, in the
 // middle of an insertion, and never shrinks.
 //
 // It uses its default hash, with a seed that differs from process to process, and its default allocator. So --alloc and

@@ -16,7 +16,7 @@ template <class View>
 using Stored = std::conditional_t<std::is_same_v<View, std::string_view>, std::string, u64>;
 
 /// The default hash of strings, taking views too. It is not noexcept. Otherwise libstdc++ would take it for a fast hash
-/// and stop keeping the hash in the node, as it does with the default.
+/// and no longer keep the hash in the node, which it does for the default.
 struct StringHash {
   using is_transparent = void;
   std::size_t operator()(std::string_view key) const { return std::hash<std::string_view>{}(key); }

@@ -5,8 +5,8 @@
 // has another. It is used as its documentation shows, with its default hash (std::hash, the identity on integers) and
 // its default allocator. So --alloc and --hugepages=thp have no effect on it. It has no order and no scan.
 //
-// The map does not report its memory, so bytes() counts its parts: the nodes, the buckets, and the heap part of long
-// strings, without the overhead of the allocator.
+// The map does not report its memory, so bytes() counts its parts. These are the nodes, the buckets, and the heap part
+// of long strings, without the overhead of the allocator.
 #include <oneapi/tbb/concurrent_hash_map.h>
 
 #include <optional>

@@ -9,8 +9,8 @@
 //
 // A linked node stays: the map cannot erase while other threads use it (kNoErase).
 //
-// The map does not report its memory, so bytes() counts its parts: the nodes, the buckets as if all had been used, and
-// the heap part of long strings, without the overhead of the allocator.
+// The map does not report its memory, so bytes() counts its parts. These are the nodes, the buckets as if all had been
+// used, and the heap part of long strings, without the overhead of the allocator.
 #include <oneapi/tbb/concurrent_unordered_map.h>
 
 #include <atomic>

@@ -8,11 +8,11 @@ namespace {
 
 struct Avx2 {
   static constexpr bool kGathers = true;
-  /// Clears the registers by vzeroall. g++ would emit vzeroupper, which aborts a hardware transaction; an option
-  /// suppresses it.
+  /// Clears the registers by vzeroall, which does not abort a hardware transaction. vzeroupper does, so an option keeps
+  /// g++ from emitting it.
   static void end() { _mm256_zeroall(); }
 
-  /// Compares whole vectors. Uses 16 bytes if those suffice, since 32 could exceed the bucket.
+  /// Loads and compares whole vectors: of 16 bytes if those suffice, since 32 could exceed the bucket.
   template <class Word, u32 kCount>
   [[gnu::always_inline]] static u32 equal(const Word* at, Word wanted) {
     if constexpr (kCount * sizeof(Word) <= 16) return Sse42::equal<Word, kCount>(at, wanted);

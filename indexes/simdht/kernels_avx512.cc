@@ -7,8 +7,8 @@ namespace {
 
 struct Avx512 {
   static constexpr bool kGathers = true;
-  /// Clears the registers by vzeroall. g++ would emit vzeroupper, which aborts a hardware transaction; an option
-  /// suppresses it.
+  /// Clears the registers by vzeroall, which does not abort a hardware transaction. vzeroupper does, so an option keeps
+  /// g++ from emitting it.
   static void end() { _mm256_zeroall(); }
 
   /// Compares kCount words, and loads no more.

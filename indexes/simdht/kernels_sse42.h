@@ -11,7 +11,7 @@ struct Sse42 {
   static constexpr bool kGathers = false;
   static void end() {}
 
-  /// Compares whole vectors.
+  /// Loads and compares whole vectors.
   template <class Word, u32 kCount>
   [[gnu::always_inline]] static u32 equal(const Word* at, Word wanted) {
     constexpr u32 kLanes = 16 / sizeof(Word);

@@ -1,12 +1,12 @@
 #pragma once
 // A bucketized cuckoo table for one thread, of any shape of the grid. It holds pairs and nothing else, so that
 // measurements show the kernels. A free slot holds a key that cannot be in its bucket, as in `cuckoo`
-// (indexes/cuckoo/bucket.h): all hashes of that key are odd, or all are even.
+// (indexes/cuckoo/bucket.h). All hashes of that key are odd, or all are even.
 //
-// An insert that finds all buckets of its key full searches for a path, breadth-first over kMostSpots buckets: keys
-// that can each move to another of their buckets, the last one into a free slot. Without a path the table doubles in
-// one step. If it is large and nearly empty, the hash functions do not tell the keys apart. Then it is rebuilt with
-// other hash functions instead, up to eight times; after that it doubles.
+// An insert that finds all buckets of its key full searches for a path, breadth-first over kMostSpots buckets. A path
+// is a list of keys that can each move to another of their buckets, the last one into a free slot. Without a path the
+// table doubles in one step. If it is large and nearly empty, the hash functions do not tell the keys apart. Then it is
+// rebuilt with other hash functions instead, up to eight times; after that it doubles.
 #include <functional>
 #include <memory>
 

@@ -10,13 +10,13 @@
 //     after    ... -> P -> X'-> A'-> B'-> rest      P's link is one store; A, B and X are retired
 //
 // A move copies nodes. A reader on the old nodes continues undisturbed to the same rest. So it finds every key, with
-// the values of the moment at which it arrived. From the store of P's link on, values are changed in the new nodes:
-// moving a key and changing a value both need the latch of the bucket.
+// the values of the moment at which it arrived. From the store of P's link on, values are changed in the new nodes.
+// That is so because moving a key and changing a value both need the latch of the bucket.
 //
 // Differences from the paper:
 //   1. Counts saturate, and disappear with their keys.
 //   2. Lookups that find nothing, inserts and erasures pass time too.
-//   3. The table learns again only when lookups have become worse. An option says how often that is checked.
+//   3. A thread learns again only when its lookups have become worse. An option says how often that is checked.
 //   4. Each thread learns by itself, from its own lookups, into shared counts.
 #include <algorithm>
 #include <array>
@@ -103,7 +103,7 @@ class Vip : public Chains<Layout, KeyType, vip::Popularity<Layout>, chained::New
     u8 tag() const { return 0; }
     [[no_unique_address]] typename Layout::Latch latch;
     typename Layout::template Cell<u64> round;  // number of the latest round of learning
-    typename Layout::template Cell<u64> mean;   // mean of the latest measurement, as bits; width likewise
+    typename Layout::template Cell<u64> mean;   // the mean with which samples are compared, as bits; width likewise
     typename Layout::template Cell<u64> width;
   };
 
