@@ -29,7 +29,8 @@ std::string suffix_without_key(const std::vector<std::string_view>& keys) {
     if (!ends[byte]) return std::string(1, static_cast<char>(byte));
   }
   for (std::size_t length = 2;; ++length) {
-    // Fewer endings than strings of this length leave one free, and keys.size() < 256^8 always holds.
+    // If there are fewer endings than strings of this length, one string is free. At length 8 that holds always, since
+    // keys.size() < 256^8.
     std::vector<u64> endings;
     for (const std::string_view key : keys) {
       if (key.size() < length) continue;

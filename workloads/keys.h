@@ -13,8 +13,8 @@
 //               dense
 //   clustered:N runs of N neighbours, a power of two (64); the runs are scattered over 64 bits
 //   sosd:PATH   a file of SOSD (Marcus et al., VLDB 2020): a count, then that many u64 keys, little-endian
-//   file:PATH   one key a line, byte strings. Record n is line pi(n), pi a permutation of the distinct lines that the
-//               seed selects. So the first records are a sample of the file even if it is sorted
+//   file:PATH   one key a line, byte strings. Record n is line pi(n), pi a permutation, selected by the seed, of the
+//               distinct lines. So the first records are a sample of the file even if it is sorted
 //   trace:PATH  the keys of a trace (trace.h), in its order
 //   email:N, url:N   N lines (1M) that are made up (made_up.h), used like those of a file
 //
@@ -82,8 +82,8 @@ class KeySet {
     return name == "file" || name == "email" || name == "url" || name == "trace";
   }
 
-  /// Returns the number of records that can have distinct keys: the distinct lines or numbers of a file, 2^31 for
-  /// `u32`, 2^15 for `u16`, fewer than kNumbers for an even stride, else kNumbers.
+  /// Returns the number of records that can have distinct keys. For a file these are its distinct lines or numbers. It
+  /// is 2^31 for `u32`, 2^15 for `u16`, fewer than kNumbers for an even stride, else kNumbers.
   [[nodiscard]] u64 capacity() const {
     return bytes() ? entries_.size() : kind_ == Kind::kSosd ? sorted_.size() : numbers_;
   }

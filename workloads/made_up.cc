@@ -35,8 +35,8 @@ constexpr std::string_view kMailDomains[] = {
 constexpr std::string_view kSections[] = {"news",  "reviews", "products", "articles/archive",
                                           "users", "tags",    "2024/11",  "wiki"};
 
-/// Returns a word by a skewed law: the first is the commonest, and each has half of the words that those before it
-/// leave.
+/// Returns a word by a skewed law: the first word has half of the probability, and each other word half of what those
+/// before it leave.
 std::string_view skewed(const auto& words, u64 word) {
   const u64 at = static_cast<u64>(std::countl_zero(word | 1));
   return words[at % std::size(words)];

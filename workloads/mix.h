@@ -16,7 +16,7 @@
 //
 // `--negative=0.1` makes that share of the reads look up keys that no record has.
 //
-// Shares are in parts per million, and are met exactly, not on average: before() returns the number of operations of a
+// Shares are in parts per million, and are met exactly, not on average. before() returns the number of operations of a
 // kind before each block of 256. So the ordinal of an operation among its kind is known without counting. This lets
 // every insert of a stream address a record of its own (mix_stream.h).
 

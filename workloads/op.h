@@ -10,7 +10,7 @@ namespace latchlab {
 
 enum class OpKind : u8 { kRead, kInsert, kUpdate, kUpsert, kErase, kScan, kRmw, kMultiGet };
 
-/// The words of the option mix: and of results. rmw is a read-modify-write, a lookup and an update of its key.
+/// The words of the workload mix: and of results. rmw is a read-modify-write, a lookup and an update of its key.
 /// multi_get looks up several keys in one call.
 template <>
 inline constexpr std::array kWords<OpKind>{"read"sv,  "insert"sv, "update"sv, "upsert"sv,

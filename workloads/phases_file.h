@@ -9,7 +9,8 @@
 //     crowd    2M   ycsb-a
 //
 // Each phase is a mix (mix.h) over the records that the one before has left (phased_stream.h). Its operations are
-// rounded up to whole blocks of 256: within a block nothing is in order, and the next phase must know what it finds.
+// rounded up to whole blocks of 256. Within a block nothing is in order, and the records that the next phase finds must
+// be known.
 
 #include <string>
 #include <vector>

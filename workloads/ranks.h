@@ -73,7 +73,7 @@ class Ranks {
     u32 strata[2];  ///< indexed by the comparison, since no predictor could guess a branch
   };
 
-  static_assert(sizeof(Cell) == 16, "as many intervals of words select a stratum");
+  static_assert(sizeof(Cell) == 16, "sixteen intervals of words select a stratum");
 
   [[nodiscard]] const Stratum& stratum_of(u64 word) const {
     const Cell& cell = cells_[(word & last_cell_ * sizeof(Cell)) / sizeof(Cell)];

@@ -6,9 +6,9 @@
 //     | header, 64 bytes | where each key ends, u64[keys] | the keys' bytes | operations, 16 bytes each |
 //                                                           (padded to a multiple of 8)
 //
-// Numbers are little-endian. Loaded keys come first: keys that are read, updated or erased before any operation writes
-// them, which a replay must load. Otherwise keys are in the order of their first operation. The checksum covers
-// everything else.
+// Numbers are little-endian. Keys are in the order of their first operation, except that loaded keys come first. Those
+// are keys that are read, updated or erased before any operation writes them. A replay must load them. The checksum
+// covers everything else.
 
 #include <array>
 #include <cstddef>

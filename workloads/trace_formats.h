@@ -5,8 +5,8 @@
 //   twitter   one operation a line (Yang, Yue, Rashmi, OSDI 2020): time in seconds, key, key size, value size, client,
 //             operation, time to live. get and gets are reads, set and cas upserts, add is an insert, replace an
 //             update, delete an erase; append, prepend, incr and decr are read-modify-writes.
-//   meta-kv   one or more operations on a key a line (CacheLib's key-value traces). The first line names the columns:
-//             key, op, and optionally size, op_count, op_time in seconds. GET and GET_LEASE are reads, SET and
+//   meta-kv   a line has one or more operations on one key (CacheLib's key-value traces). The first line names the
+//             columns: key, op, and optionally size, op_count, op_time in seconds. GET and GET_LEASE are reads, SET and
 //             SET_LEASE upserts, DELETE is an erase.
 
 #include <memory>

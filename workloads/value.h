@@ -22,9 +22,10 @@ inline constexpr u32 kMostValueBytes = 64 << 10;
 
 /// Returns a hash of a key; its high bits are the key's tag.
 ///
-/// Every operation with a value needs it, so it is a single product: of the key with itself, rotated by a number of
-/// bits that no usual stride has. A constant factor would make the tags of equally spaced keys too regular to stand for
-/// places. The sums of neighbours' tags would be equal too, and checksums consist of such sums. The key 0 has a tag.
+/// Every operation with a value needs it, so it is a single product. The factors are the key and the key itself,
+/// rotated by a number of bits that no usual stride has. A constant factor would make the tags of equally spaced keys
+/// too regular to stand for places. The sums of neighbours' tags would be equal too, and checksums consist of such
+/// sums. The key 0 has a tag.
 [[nodiscard]] constexpr u64 tag_hash(u64 key) {
   const u64 x = key ^ 0x9e3779b97f4a7c15u;
   const u64 folded = multiply_fold(x, std::rotl(x, 17) ^ kMixFactor);

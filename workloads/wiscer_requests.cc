@@ -78,8 +78,8 @@ void WiscerRequests::make_fetches(u64 first, std::span<Op> ops) {
   }
 }
 
-/// Returns the rank of a fetch. It draws from more ranks than exist and repeats the draw for others, which keeps the
-/// proportions.
+/// Returns the rank of a fetch. It draws from more ranks than exist, and draws again if the rank does not exist. That
+/// keeps the proportions of the ranks that do.
 u64 WiscerRequests::fetched_rank(u64 i) const {
   for (u64 attempt = 0;; ++attempt) {
     const u64 rank = (*ranks_)(fetches_, i + (attempt << kTryBits));

@@ -5,8 +5,9 @@
 // request is still a function of (seed, i), the same for any number of threads.
 //
 // A block is kept until all of it has been handed out, so a slow thread finds its block. Only two kinds of blocks are
-// made again, from the beginning: a block that is asked for a second time, and one that kMostKept others have outlived.
-// Other threads' blocks are not affected.
+// made again, from the beginning. These are a block that is asked for a second time, and one that is no longer kept.
+// The oldest block is dropped if kMostKept blocks are kept when another is made. Other threads' blocks are not
+// affected.
 
 #include <array>
 #include <map>

@@ -181,8 +181,8 @@ TEST_CASE("a shift moves the hottest keys away and nothing else", "[wiscer]") {
 }
 
 TEST_CASE("inserted keys take random ranks, and hot keys stay hot", "[wiscer]") {
-  // Inserts enter at uniform ranks, those up to .9 of the popularity. Of 1000 new keys among 10,000 these are about
-  // 1000 * 413/10,500.
+  // An insert draws a uniform rank, and the new key takes it only if the ranks up to it have less than .9 of the
+  // popularity. Of 1000 new keys among 10,000 about 1000 * 413/10,500 do.
   const WiscerFile file{.zipf = 1.3,
                         .initial_size = 10'000,
                         .operations = 1,
