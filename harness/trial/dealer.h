@@ -54,8 +54,8 @@ class Dealer {
   /// kSliceRequests, at most kRoundRequests.
   [[nodiscard]] u32 round() const { return round_; }
 
-  /// Claims the next operations for thread t: as many multiples of kSliceRequests as fit into `room`, or fewer before
-  /// the end. Any thread may call it at any time.
+  /// Claims the next operations for thread t: the largest multiple of kSliceRequests that fits into `room`, or fewer at
+  /// the end. In sections it also claims no more than fair_share(). Any thread may call it at any time.
   [[nodiscard]] Claim deal(u32 t, u32 room) {
     Lane& lane = lanes_[t % lanes_.size()];
     const u32 most = std::min(room / kSliceRequests * kSliceRequests, fair_share(lane));

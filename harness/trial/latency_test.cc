@@ -175,7 +175,7 @@ TEST_CASE("calls that fell back are reported apart, and aborts by kind of operat
   CHECK(updates.summary.percentiles[2].ns >= 300'000);
 }
 
-TEST_CASE("contention is reported for each thread and each interval") {
+TEST_CASE("aborts and fallbacks are reported for each thread and each interval") {
   Config config = small("mix:read=60,update=40");
   const TrialResult result = run_of<Falling>(config);
   REQUIRE(result.sync.per_thread);

@@ -24,8 +24,8 @@ class Meter {
   /// Begins a phase of `threads` threads and resets all counts.
   void start(u32 threads);
 
-  /// Adds operations and the contention that they met. Only thread `thread` calls it. A mutex, which is nearly always
-  /// free, makes a sample see both or neither.
+  /// Adds operations, and their aborts, fallbacks and restarts. Only thread `thread` calls it. A mutex, which is nearly
+  /// always free, makes a sample see both or neither.
   void add(u32 thread, u64 operations, const ContentionCounts& contention = {}) {
     Lane& lane = threads_[thread];
     const std::lock_guard lock(lane.mutex);
@@ -40,8 +40,9 @@ class Meter {
 
   [[nodiscard]] u64 operations() const;
 
-  /// Rates of contention, interval by interval. Intervals without an operation, or without one to elide, are joined
-  /// with the next interval that has one, and all of them get its rate. Such intervals at the end are left out.
+  /// Rates of aborts, restarts and fallbacks, interval by interval. Intervals without an operation, or without one to
+  /// elide, are joined with the next interval that has one, and all of them get its rate. Such intervals at the end are
+  /// left out.
   struct ContentionSeries {
     std::vector<double> aborts, restarts;  ///< per operation
     std::vector<double> fallbacks;         ///< share of the operations that could be elided

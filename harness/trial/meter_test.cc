@@ -9,7 +9,7 @@ namespace {
 
 using Rates = std::vector<double>;
 
-TEST_CASE("an interval has the operations and the contention since the previous sample") {
+TEST_CASE("an interval has the operations, aborts and fallbacks since the previous sample") {
   Meter meter;
   for (int phase = 0; phase < 2; ++phase) {  // the second phase starts at zero
     meter.start(2);

@@ -56,7 +56,7 @@ struct Sluggish : Toy<u64> {
   }
 };
 
-TEST_CASE("with more threads than processors slow requests each look at the stop flag") {
+TEST_CASE("with more threads than processors a thread looks at the stop flag after each slow request") {
   Config config = small("lookup");
   config.records = 8;
   config.warmup_ns = 0;

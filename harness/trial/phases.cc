@@ -75,7 +75,7 @@ std::string Phases::everyone(const std::function<void(u32)>& task) { return said
 
 /// Ends the current phase.
 void Phases::stop() {
-  stop_.store(true, kSeqCst);  // (1) in Rounds::open
+  stop_.store(true, kSeqCst);  // (1) pairs with (4) in Rounds::open
   rounds_.halt();
 }
 

@@ -118,12 +118,12 @@ class Phases {
   /// thread's exception.
   [[nodiscard]] std::string count(const std::vector<PmuEvent>& events);
 
-  /// Sets a function to call after every round of run_requests, with the calling thread's worker. No thread runs
-  /// requests meanwhile.
+  /// Sets a function that the last thread of every round of run_requests calls from here on, with its own worker. No
+  /// thread runs requests meanwhile.
   void between_rounds(std::function<void(const Worker&)> what) { between_rounds_ = std::move(what); }
 
-  /// Sets a function to call at the end of every section of the stream except the last, with the section's number. No
-  /// thread runs requests meanwhile.
+  /// Sets a function that a thread calls at the end of every section but the last from here on, with the section's
+  /// number. No thread runs requests meanwhile.
   void between_sections(std::function<void(std::size_t section)> what) { between_sections_ = std::move(what); }
 
   /// Limits the operations of the workload that remain to `total`. Those that threads hold since the warm-up come

@@ -14,9 +14,9 @@
 //     throughput = operations / seconds of all rounds
 //                = operations / wall seconds of the phase / timed share
 //
-// The length of a round is wall time: from its beginning to a thread's stop, averaged over its threads. (It does not
-// reach to the last stop. Else, when the kernel deschedules one thread, all threads that wait for it here would lose
-// that time too, which they would not without rounds.)
+// The length of a round is wall time: from its beginning to a thread's stop, whatever the thread waits for, averaged
+// over its threads. (It does not reach to the last stop. Else, when the kernel deschedules one thread, all threads that
+// wait for it here would lose that time too, which they would not without rounds.)
 //
 // With more threads than processors there are no rounds, since waiting for each other would take as long as the
 // scheduler likes. Instead one window opens when the first thread begins and closes when the last one leaves. The time
@@ -80,12 +80,12 @@ class Rounds {
     Rounds& rounds_;
     bool runs_ = false;
     static constexpr u64 kRuns = ~u64{0};
-    u64 stopped_ = kRuns;  // when, in ns
+    u64 stopped_ = kRuns;  // when the thread stopped, in ns; kRuns while it has not
   };
 
   /// Returns the flag that is true when the round or the phase is over. Load it relaxed: it publishes nothing.
   [[nodiscard]] const std::atomic<bool>& halted() const { return halt_; }
-  void halt() { halt_.store(true, kSeqCst); }  // (2) in open()
+  void halt() { halt_.store(true, kSeqCst); }  // (2) pairs with (3) in open()
 
   /// Returns when the first operation could begin, in ns; nothing before that.
   [[nodiscard]] std::optional<u64> begun() const;

@@ -7,9 +7,10 @@
 //      round in which it is full (rounds.h). So it may have up to a round more (8,192 operations a thread); it says how
 //      many it has.
 //
-// Nodes a lookup are counted between two rounds, outside the time of any row, by repeating the last lookups of one
-// thread. They are so few that the caches stay nearly as they were. An index that learns (vip) has learned from those
-// lookups already, so its rows show fewer nodes than the next lookups visit. The result as a whole shows the latter.
+// The nodes that a lookup visits are counted between two rounds, outside the time of any row, by repeating the last
+// lookups of one thread. They are so few that the caches stay nearly as they were. An index that learns (vip) has
+// learned from those lookups already, so its rows show fewer nodes than the next lookups visit. The result as a whole
+// shows the latter.
 #pragma once
 
 #include <functional>

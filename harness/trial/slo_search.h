@@ -3,7 +3,7 @@
 // A try that is cut short, by a signal or by a full index, does not keep the bound, since it lacks response times. The
 // search ends with it without an answer; all tries stay in the result.
 //
-// A request that came and was not served has no response time. It counts as longer than any measured one.
+// An operation that came and was not served has no response time. It counts as longer than any measured one.
 #pragma once
 
 #include <functional>

@@ -2,7 +2,7 @@
 //
 //   1. it holds as many keys as were inserted and not erased;
 //   2. it holds the same keys: a sum of their hashes, which does not depend on the order of events, is equal;
-//   3. each key has a value of its own;
+//   3. each value belongs to its key;
 //   4. an ordered index has its keys in strict order.
 //
 // An update that returns true and stores nothing is not found here, since any value of its key passes. The conformance
