@@ -1,8 +1,8 @@
 #pragma once
 // The latency of single calls of the index. A call runs one operation, or one batch. One call in N (in a hundred with
-// --latency=sample:0.01) runs alone between two readings of the clock. The second reading waits for the call, so the
-// cache misses of a timed call overlap with no other call's. That is what latency means, and why timing many calls
-// lowers throughput.
+// --latency=sample:0.01) runs alone between two readings of the clock. A reading waits for all loads before it. So the
+// cache misses of a timed call overlap neither with those of the calls before it nor with those of the calls after it.
+// That is what latency means, and why timing many calls lowers throughput.
 //
 // Reading the clock and counting what the transaction did are outside the timed call. An interruption by the kernel is
 // part of the call's time; making requests never is.

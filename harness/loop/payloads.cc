@@ -12,7 +12,7 @@ namespace {
 constexpr u64 kStride = 0x9e3779b97f4a7c15ull;
 constexpr u64 content(u64 word) { return (word + 1) * kStride; }
 
-// Relaxed, since every store to a word stores the same value (invariant 1 in payloads.h).
+// Relaxed, since every store to a word stores the same value (invariants 1 and 3 in payloads.h).
 u64 load(u64& word) { return std::atomic_ref<u64>(word).load(kRelaxed); }
 void store(u64& word, u64 what) { std::atomic_ref<u64>(word).store(what, kRelaxed); }
 

@@ -5,7 +5,7 @@
 //
 // So a lookup's payload is a dependent access: its address is unknown until the index has answered. There are as many
 // places as records, and twice as many if the workload inserts more. Tags scatter as a hash does, so two keys may share
-// a place: n keys use 63 % of n places. Sharing is harmless, because of invariant 1.
+// a place: n keys use 63 % of n places. Sharing is harmless, because of invariants 1 and 3.
 //
 //   1. The content of a payload is a function of its place, and is there before the index is loaded.
 //   2. A read checks every word that it reads.

@@ -22,8 +22,8 @@ inline constexpr u32 kStopRequests = 64;    ///< requests between two looks at t
 static_assert(kRoundRequests % kSliceRequests == 0 && kSliceRequests % kStopRequests == 0);
 
 /// Returns how many requests to run between two looks at the stop flag, if `requests` took `ns`. It is the number that
-/// 50 us allow, as a power of two from 1 to kStopRequests. A look is cheap, but it interrupts the loop of lookups, and
-/// a loop interrupted at every lookup does a third fewer.
+/// 50 us allow, as a power of two from 1 to kStopRequests. A look is cheap, but the code around it divides the loop of
+/// lookups, and a loop divided at every lookup does a third fewer.
 constexpr u32 requests_between_looks(u64 ns, u32 requests) {
   constexpr u64 kLookNs = 50'000;
   return static_cast<u32>(std::bit_floor(std::clamp<u64>(kLookNs * requests / std::max<u64>(ns, 1), 1, kStopRequests)));

@@ -8,7 +8,7 @@
 //
 // A request is an operation made ready to run. It has the key (a number, or a pointer to its bytes), the value to
 // write, and the required result of a find. The dealer hands operations to any thread that asks (dealer.h). All threads
-// make their requests at the same time, and then run them at the same time. Only the time of these rounds counts
+// make their requests at the same time, and then run them at the same time, in a round. Only the time of rounds counts
 // (rounds.h):
 //
 //     thread t   | make requests |##########| make requests |##########| ...     # = a round, in slices
@@ -64,7 +64,7 @@ struct SyncReport {
   std::string contradiction;            ///< counters that contradict each other, in one line; empty if none do
 };
 
-/// Counts of the contention that a thread's operations met under a policy.
+/// Counts of the aborts, restarts and fallbacks of a thread's operations under a policy.
 struct ContentionCounts {
   u64 elidable = 0;   ///< operations of the policy, or changes, that could be elided
   u64 fallbacks = 0;  ///< those among them that were not elided, by choice or not
@@ -99,7 +99,7 @@ class Runner : public Erased::Session {
 
   /// Returns the policy's counters of this thread so far, in the order of their list of fields, then their histogram.
   [[nodiscard]] virtual std::vector<u64> counters() const = 0;
-  /// Returns the sums of the counters that tell of contention.
+  /// Returns the sums of the counters of aborts, restarts and fallbacks.
   [[nodiscard]] virtual ContentionCounts contention() const = 0;
 };
 
