@@ -89,8 +89,9 @@ struct MachineInfo {
 /// Returns the bytes that can be allocated without swapping: MemAvailable, or less if a cgroup limits it.
 [[nodiscard]] u64 available_memory(const Root& root = {});
 
-/// Returns the bytes that can be allocated on the NUMA nodes that `placement` binds to: free memory and file cache. ~0
-/// if it binds to none, or if the kernel does not tell.
+/// Returns the bytes that can be allocated on the NUMA nodes that `placement` binds to: free memory and file cache.
+/// Local placement has the least of its nodes times their number, since each thread takes about as much. Returns ~0 if
+/// it binds to no node, or if the kernel does not tell.
 [[nodiscard]] u64 available_memory_on(const PagePlacement& placement, const Root& root = {});
 
 /// Allows or forbids huge pages for all memory that this process gets from now on, malloc's too. Returns false if the

@@ -5,7 +5,7 @@
 //   independent  loads whose addresses a generator knows beforehand. So the processor overlaps as many misses as it
 //                can, as in a batch of lookups.
 //   transaction  a hardware transaction that reads one line that no thread writes: the cost of beginning and committing
-//   cycle        an addition that depends on the one before it. It takes one cycle: that of the clock of all the above.
+//   cycle        an addition that depends on the one before it, and so takes one cycle: the clock rate of all the above
 //
 // Chase and independent run over a buffer of the index's footprint, cut to what fits. The footprint is the memory that
 // the index has from the system, and its separate payloads. The buffer has the same page size and the same NUMA nodes.
@@ -14,8 +14,8 @@
 // memory. The limit is the mean over the threads. The two kinds take turns of 50 ms. So a neighbour that is busy for a
 // tenth of a second disturbs neither all of one kind nor only the other.
 //
-// They run after the measured phase and the check, while the idle index still exists. So the buffer's cache lines and
-// pages cannot disturb the index. The buffer is freed before the call returns.
+// The measurements run after the measured phase and the check, while the idle index still exists. So the buffer's cache
+// lines and pages cannot disturb the index. The buffer is freed before the call returns.
 #pragma once
 
 #include <algorithm>
@@ -62,7 +62,8 @@ struct LimitsPlan {
   PagePlacement pages;
   std::vector<u32> cpus;  ///< the processors, by the kernel's numbers, with one thread each
   bool pin = true;
-  /// Length of each measurement; that of transactions is a quarter as long. It is extended to kMinBatches batches.
+  /// Length of chase and of independent each; transactions take a quarter of it. A short one is extended to kMinBatches
+  /// batches.
   u64 time_ns = 200'000'000;
 
   /// Returns the number of turns of 50 ms that each kind of line takes.

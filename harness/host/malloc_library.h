@@ -25,8 +25,8 @@ struct MallocLibrary {
 /// The library that serves malloc in this process.
 struct MallocServer {
   std::string library;  ///< the file in which the dynamic linker finds malloc
-  std::string
-      version;  ///< the file's own answer; "unknown" unless --alloc names the library or it is the GNU C library
+  /// The library's own answer; "unknown" unless --alloc names the library or it is the GNU C library.
+  std::string version;
 };
 
 [[nodiscard]] MallocServer malloc_server();

@@ -1,6 +1,6 @@
 #pragma once
-// The PMU events that this process may count on this machine, for `harness doctor` and `harness list pmu`. libpfm4
-// knows the processor's events, and the kernel answers a try to count each one.
+// The PMU events that this process may count on this machine, for `harness doctor` and `harness list pmu`. The library
+// libpfm4 knows the processor's events, and the kernel answers a try to count each one.
 
 #include <string>
 #include <vector>
