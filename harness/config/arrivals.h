@@ -1,6 +1,6 @@
-// The arrivals of an open loop: the times at which requests come. These times are fixed beforehand; no arrival waits
+// The arrivals of an open loop: the times at which operations come. These times are fixed beforehand; no arrival waits
 // for the operation before it. In a closed loop a call that takes 10 ms counts as one slow call. The thousands of
-// requests that would have come meanwhile are never made (G. Tene's "coordinated omission").
+// operations that would have come meanwhile are never begun (G. Tene's "coordinated omission").
 //
 //   fixed     equal distances between arrivals
 //   poisson   independent clients: distances are exponential, and the numbers of arrivals in two disjoint intervals are

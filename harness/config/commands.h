@@ -84,7 +84,7 @@ struct AbCommand {
 struct CompareCommand {
   std::vector<std::string> paths;  ///< files or folders with results: at least two, at most as many as ab has letters
   u64 seed = 1;                    ///< seeds the bootstrap
-  double effect = 0;               ///< the share of which an interval must be clear; 0: a difference is told from none
+  double effect = 0;               ///< --effect, a share: a ratio nearer to 1 is no difference; 0 if not given
   bool json = false;
 };
 

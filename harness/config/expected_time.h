@@ -11,7 +11,7 @@
 
 namespace latchlab {
 
-/// Records a second at which a run is expected to prepare and check: to load the index, verify it, compare it with the
+/// The expected rate of preparation and check, in records a second. They load the index, verify it, compare it with the
 /// tally, and measure the limits of its memory.
 inline constexpr double kPreparedPerSecond = 1e6;
 
@@ -21,7 +21,7 @@ struct ExpectedTime {
   bool is_whole = true;  ///< false if the length of the measured phase is not known: it ends after operations, or
                          ///< searches for the rate of --slo
 };
-/// Returns no time for a run that is skipped.
+/// Returns the time that a run is expected to take; no time if it is skipped.
 [[nodiscard]] ExpectedTime expected_time(const Plan& run);
 
 /// Estimates the rest of a list of runs from the runs that are done, in proportion to the expected times. If one of

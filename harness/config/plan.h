@@ -1,8 +1,8 @@
 #pragma once
 
-// Plan: everything that follows from a Config. It is made once, before anything runs, and has the seats, the workload,
-// the options in effect, and the inert options with the reasons. cli/check.h makes it for a command line. A run only
-// reads it.
+// Plan: everything that follows from a Config. It is made once, before anything runs. It has the seats, the workload,
+// the options in effect, and the inert options with the reasons. The code of cli/check.h makes it for a command line. A
+// run only reads it.
 
 #include <memory>
 #include <string>

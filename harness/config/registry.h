@@ -79,8 +79,8 @@ struct Pair {
   std::unique_ptr<Erased> (*make_index)(const Spec& sync, const MemoryConfig&, const Spec& index) = nullptr;
 };
 
-/// An index with those of its policies that this build lacks: they exist in the matrix of CMake, and a build compiles
-/// what is asked for.
+/// An index with those of its policies that this build lacks: the matrix of CMake has them, but a build may compile
+/// only some of its pairs.
 struct Lacking {
   std::string index;
   std::vector<std::string> policies;
@@ -92,8 +92,8 @@ class Registry {
   void add(Pair pair);
   void add_lacking(Lacking lacking);
 
-  /// Throws InputError unless the index and the policy exist, not necessarily as a pair, and for a pair that this build
-  /// lacks.
+  /// Throws InputError if the index or the policy does not exist, or if this build lacks the pair. Both may exist
+  /// without being a pair.
   void check_words(std::string_view index, std::string_view policy) const;
 
   /// Returns the pair of a run. If there is none, throws InputError that lists the existing words and suggests the
@@ -109,7 +109,7 @@ class Registry {
 
   [[nodiscard]] const std::vector<Lacking>& lacking() const { return lacking_; }
   [[nodiscard]] bool lacks(std::string_view index, std::string_view policy) const;
-  /// The words of this build and those that it lacks.
+  /// Return the words of this build, followed by those that it lacks.
   [[nodiscard]] std::vector<std::string> existing_indexes() const;
   [[nodiscard]] std::vector<std::string> existing_policies() const;
 

@@ -53,8 +53,8 @@ class RateSearch {
     kUnsteady,    ///< too often a rate kept the bound and broke it in a later try
   };
 
-  /// `most`: the rate of a closed loop, operations a second, at least 1. `least`: the lowest rate to try, clamped to
-  /// `most`.
+  /// `most`: the rate of a closed loop, operations a second, at least 1. `least`: no lower rate is tried, unless `most`
+  /// is lower.
   RateSearch(u64 most, u64 least);
 
   /// Returns the rate to try now; nothing once the search is over.
