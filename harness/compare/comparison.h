@@ -121,7 +121,7 @@ void describe(Like<VariantSummary> auto& v, auto& field) {
   field("bytes_per_key", v.bytes_per_key);
   field("page_bytes", v.page_bytes, "page size; null if the replicates differ");
   field("commits_per_begin", v.commits_per_begin, "", kUpToOne);
-  field("fallback_rate", v.fallback_rate, "share of operations that ran under the lock", kUpToOne);
+  field("fallback_rate", v.fallback_rate, "share of the operations that could be elided but were not", kUpToOne);
   field("zero_aborts_per_operation", v.zero_aborts_per_operation, "aborts with status zero, per operation");
   field("statuses", statuses_of(v), "number of replicates of each status", kOneOrMore);
   field("reasons", reasons_of(v),

@@ -3,9 +3,13 @@
 // The contrast of a variant with the base: the ratio of their speeds, its interval, a test, and a verdict.
 //
 //   1  interval and test both exclude a ratio of 1, and the ratio is 1 % or more from it   faster, slower
-//   2  not 1, and half the interval's width is at most 1 % of the ratio                    no difference seen
-//   3  not 1 or 2, and kMostReplicates or fewer would make the interval that narrow        too noisy: run N more
+//   2  the interval does not, and half its width is at most 1 % of the ratio               no difference seen
+//   3  neither, and kMostReplicates or fewer would narrow the interval or convince the     too noisy: run N more
+//      test (needed_replicates)
 //   4  otherwise                                                                           cannot be decided here
+//
+// In rule 2 an interval that excludes 1 counts as one that does not if the ratio is less than 1 % from it. An interval
+// that differs as in rule 1 although the test does not is neither 1 nor 2.
 //
 // The interval is a bootstrap interval of the median ratio. The test compares ranks, so it also uses what the median
 // ignores. A difference under 1 % gets no verdict, because the layout of code and data alone causes as much. The level
@@ -40,11 +44,13 @@ namespace latchlab {
 struct Contrast {
   double ratio = 1;        ///< speed over that of the base
   Interval interval;       ///< 95 % bootstrap interval of the ratio
-  double probability = 1;  ///< p-value of Wilcoxon's test if paired, else of Mann and Whitney's
+  double probability = 1;  ///< p-value of Wilcoxon's test if paired, else of Mann and Whitney's; correct() corrects it
   bool paired = true;
   u32 replicates = 0;  ///< number of pairs if paired, else the size of the smaller sample
   double effect = 0;   ///< share: a ratio nearer to 1 is no difference; 0 if the user stated none
-  u32 too_few = 0;     ///< number of further replicates without which the test cannot reject
+  /// Number of further replicates that are needed before the test can reject. Against an effect it is the number before
+  /// there is a 95 % interval.
+  u32 too_few = 0;
 
   /// True if there are enough replicates for a 95 % interval: six pairs, or four unpaired replicates of each variant.
   /// With fewer, equal variants separate completely by chance in 5 % of all cases or more.
