@@ -1,9 +1,8 @@
 // `harness hdr`: exports the latency histograms of results in the formats of HdrHistogram (G. Tene), which other tools
 // read and draw:
 //
-//   harness hdr RESULT          a log, version 1.3: a line for each histogram, with its name as a tag, and its counts
-//   in
-//                               base64
+//   harness hdr RESULT          a log, version 1.3: a line for each histogram, with its name as a tag, and its
+//                               counts in base64
 //   harness hdr RESULT NAME     the percentile distribution of one histogram as text (.hgrm), merged over all results
 //
 // The export loses nothing. Our histogram has 32 buckets for every power of two; HdrHistogram with two significant

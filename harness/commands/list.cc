@@ -255,7 +255,7 @@ struct Topic {
   std::string_view name;
   std::string_view option;
   Entries (*entries)() = nullptr;
-  // Of a topic whose text depends on the build or the machine, instead.
+  // A topic whose text depends on the build or the machine has these two instead of `entries`.
   std::string (*text)(const Registry&, Scope) = nullptr;
   Entries (*words)(const Registry&) = nullptr;
   std::string_view note = "";  ///< below the entries

@@ -11,23 +11,25 @@
 
 namespace latchlab {
 
-/// How much a text tells: everything that holds here, or only what neither the machine nor a library's version decides.
+/// The scope of a text: kHere is all that holds on this machine and in this build. kEverywhere leaves out what depends
+/// on the machine or on a library's version.
 enum class Scope : u8 { kHere, kEverywhere };
 
 /// Returns the text of one topic, or of all if `topic` is empty. Throws InputError that names the topics.
 [[nodiscard]] std::string list_text(const Registry& registry, const std::string& topic, Scope scope = Scope::kHere);
 
-/// The words that a topic explains, each with its meaning, as no machine and no selection of pairs changes them. A
-/// meaning is empty where that is not so: those of indexes, and of policies, are known where they are built.
+/// The words that a topic explains, each with its meaning. They are the same on every machine and for every selection
+/// of pairs. So the meanings of indexes and policies are empty: only a build that has them knows them.
 struct TopicEntries {
-  /// A word with blanks before it is an option of the word above; without a word, the meaning above goes on.
+  /// A word that begins with blanks is an option of the word above. An entry without a word continues the meaning
+  /// above.
   struct Entry {
     std::string word;
     std::string meaning;
   };
 
   std::string_view topic;
-  std::string_view option;  ///< that takes the words: "--index"; "trace convert" for formats of traces
+  std::string_view option;  ///< the option that takes the words: "--index"; "trace convert" for formats of traces
   std::vector<Entry> entries;
 };
 

@@ -1,6 +1,6 @@
 #pragma once
 
-// What runs would do, without running any:
+// Shows what runs would do, without running any:
 //   --topology=MACHINE   where threads and memory would be on another machine, by the rules of a run there
 //   --dry-run            the command line of each run, and about how long all of them take
 

@@ -2,14 +2,12 @@
 // measures beside every run, and others that would take a run too long.
 //
 //   batches      pointer chases side by side, like the lookups of a batch: the time of a line for each number of
-//   chases.
-//                More chases stop helping at the number of misses that a processor keeps in flight. The first number is
-//                of one chase alone, measured like the chase of limits.h; if the two differ much, a note says so
+//                chases. More chases stop helping at the number of misses that a processor keeps in flight. The first
+//                number is of one chase alone, measured like that of limits.h; a note says if the two differ much
 //   read, write  sequential bytes, all threads together
 //   operation    one random line an operation, by the loop of a run: no index that touches a line can be faster here
 //   locks        an increment under a lock, or by an atomic instruction: each thread on its own counter, and all
-//   threads
-//                on one
+//                threads on one
 //
 // Threads are pinned. All measurements use one buffer, with the page size that was asked for, on the nodes of the
 // threads or those of --mem.
