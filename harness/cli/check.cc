@@ -247,7 +247,7 @@ class Completion {
         named("--workload", [&] { return std::make_shared<Workload>(config_.workload, config_.negative); });
     if (!defaults_.index) return;
     const std::vector<std::string> known = surroundings_.registry.existing_indexes();
-    // The harness of somebody's own index has no other to mean.
+    // A harness with one index, such as a user's own, runs that one if --index is not given.
     if (known.size() == 1) config_.index = Spec{.name = known.front(), .arg = {}, .options = {}};
     const auto& file = plan_.workload->wiscer();
     if (!file) return;

@@ -6,7 +6,7 @@
 //
 //   harness [--option=value...]        runs every point of the product of all axes
 //   harness list [TOPIC]               harness doctor              harness help [TOPIC]
-//   harness --version                  what this binary was built from
+//   harness --version                  says what this binary was built from
 //   harness ab --a="..." --b="..."     compares variants: see ab.h
 //   harness compare A B...             compares existing results: see compare.h
 //   harness limits                     measures the machine's limits: see survey.h
@@ -15,7 +15,7 @@
 //   harness trace convert|info         converts or describes a trace: see trace_command.h
 //   harness missing-pairs ARGS         lists pairs to build, for ./bench: see missing_pairs.h
 //   harness experiment NAME            redraws a figure: see experiment.h
-//   harness export RESULTS...          results as a table: see experiment.h
+//   harness export RESULTS...          writes results as a table: see experiment.h
 //
 // Every option that describes a run is an axis:
 //   1. it takes lists and ranges (values.h);
@@ -52,12 +52,13 @@ struct Surroundings {
 /// Returns the text of `harness help`.
 [[nodiscard]] std::string help_text();
 
-/// The text of `harness help TOPIC`, the same on every machine: docs/help has it for those that have no harness yet. A
-/// topic is a command, one of `harness list`, or "topics", which names them all. Throws InputError that names them for
-/// another.
+/// Returns the text of `harness help TOPIC`. It is the same on every machine, and docs/help has it for readers without
+/// a harness. A topic is a command, one of `harness list`, or "topics", which names them all. Throws InputError, which
+/// names the topics, for any other word.
 [[nodiscard]] std::string help_text(const Registry& registry, const std::string& topic);
 
-/// The text of `harness --version`: the project's version, the commit, the compiler and the machine of this build.
+/// Returns the text of `harness --version`: the project's version, the commit, the compiler and the machine of this
+/// build.
 [[nodiscard]] std::string version_text();
 
 }  // namespace latchlab

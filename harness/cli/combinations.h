@@ -16,7 +16,7 @@ namespace latchlab {
 /// A complete point: the options that were not given have their defaults.
 struct Combination {
   const Plan& plan;
-  const Config& config;  ///< of the plan
+  const Config& config;  ///< the Config of the plan
   const Defaults& defaults;
   const Pair& pair;
   const Workload& workload;

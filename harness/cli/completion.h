@@ -1,8 +1,8 @@
 #pragma once
 
 // Completion of the command line by bash, and by zsh through bashcompinit. The script is written from the tables of
-// commands and options (options.h) and from the words of `harness list`, so that it needs neither a build nor a run of
-// the harness. The repository keeps it in docs/completion, and cmake --install puts it where bash-completion looks.
+// commands and options (options.h) and from the words of `harness list`. So completing needs neither a build nor a run
+// of the harness. The repository keeps it in docs/completion, and cmake --install puts it where bash-completion looks.
 
 #include <string>
 #include <vector>
@@ -15,8 +15,10 @@ namespace latchlab {
 /// Returns the script, which completes commands, topics, options, and the words with which a value begins.
 [[nodiscard]] std::string completion_script(const Registry& registry);
 
-/// Returns what can be typed for the words of a topic: "email:" and "url:" for "email:N, url:N", each word of
-/// "ycsb-a ... ycsb-f", and nothing for an example that begins with a number.
+/// Returns what can be typed for the words of a topic:
+///   - "email:" and "url:" for "email:N, url:N";
+///   - each of the six words for "ycsb-a ... ycsb-f";
+///   - nothing for an example that begins with a number.
 [[nodiscard]] std::vector<std::string> typed_words(const TopicEntries& topic);
 
 }  // namespace latchlab

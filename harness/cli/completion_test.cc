@@ -45,7 +45,7 @@ TEST_CASE("an option takes the words that completion offers for it") {
     }
   };
   for (const TopicEntries& topic : list_entries(Registry())) {
-    // Those of this registry are none.
+    // An empty registry has no indexes and no policies.
     if (topic.topic == "indexes" || topic.topic == "policies" || !topic.option.starts_with("--")) continue;
     take_words(option_row(topic.option.substr(2)), typed_words(topic));
   }

@@ -18,7 +18,7 @@ namespace latchlab {
 
 namespace {
 
-/// The specs of an axis that may be given.
+/// Returns the specs of an axis; none if it was not given.
 std::vector<Spec> specs_of(Given& given, std::string_view option) {
   std::vector<Spec> specs;
   const std::vector<std::string>* const values = find(given, option);
@@ -28,7 +28,7 @@ std::vector<Spec> specs_of(Given& given, std::string_view option) {
   return specs;
 }
 
-/// The index that is meant by an option of another, if this build lacks it; else the index itself.
+/// Returns the index that an option of `index` selects, if this build lacks that one; else the index itself.
 std::string index_meant_by(const Spec& index, const Registry& registry) {
   for (const Lacking& lacking : registry.lacking()) {
     if (lacking.meant_by.index != index.name) continue;
@@ -39,7 +39,7 @@ std::string index_meant_by(const Spec& index, const Registry& registry) {
   return index.name;
 }
 
-/// Those that are given, else what a file of Wiscer says, else the default.
+/// Returns the indexes that are given; else for each workload the index of its Wiscer file, or the default.
 std::vector<std::string> indexes_of(Given& given, const Registry& registry) {
   std::vector<std::string> names;
   for (const Spec& index : specs_of(given, "index")) names.push_back(index_meant_by(index, registry));
@@ -64,7 +64,7 @@ void add_pairs(std::vector<std::string>& pairs, Given& given, const Registry& re
   }
 }
 
-/// Each variant with the options of all, where it has not its own.
+/// Adds the pairs of each variant, whose own options replace those common to all.
 void add_pairs_of_variants(std::vector<std::string>& pairs, const std::vector<std::string>& args,
                            const Registry& registry) {
   Given given = read_options(args, ab_option);
@@ -93,7 +93,7 @@ std::vector<std::string> missing_pairs(const std::vector<std::string>& args, con
       Given given = read_options(args, [](const std::string& name) -> const OptionEntry& { return option_row(name); });
       add_pairs(pairs, given, registry);
     }
-  } catch (const InputError&) {  // said by the command itself
+  } catch (const InputError&) {  // the command itself reports it
   }
   return pairs;
 }

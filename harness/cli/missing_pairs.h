@@ -10,9 +10,9 @@
 
 namespace latchlab {
 
-/// Returns "index:policy", each once, for a run or a comparison of runs; nothing for other commands. A command line
-/// that is wrong names as many as are read before that is seen: the command itself says what is wrong. `args` are those
-/// of parse_command_line().
+/// Returns "index:policy" for each missing pair of a run or of `harness ab`, each once; nothing for other commands. If
+/// the command line is wrong, returns the pairs found before the error, which the command itself then reports. `args`
+/// are those of parse_command_line().
 [[nodiscard]] std::vector<std::string> missing_pairs(const std::vector<std::string>& args, const Registry& registry);
 
 }  // namespace latchlab

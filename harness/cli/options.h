@@ -24,7 +24,7 @@ struct OptionEntry {
 /// One command as help shows it.
 struct CommandEntry {
   std::string_view name;       ///< empty for a line that names none
-  std::string_view arguments;  ///< that follow the name
+  std::string_view arguments;  ///< the arguments after the name
   std::string_view meaning;    ///< in a few words
   std::string_view more;       ///< further lines of help, each ended; empty for none
 

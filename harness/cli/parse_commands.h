@@ -13,7 +13,7 @@ namespace latchlab {
 /// Parses the options of a run, also for the variants of a comparison (cli.cc).
 [[nodiscard]] RunCommand parse_run(const std::vector<std::string>& args, const Surroundings& surroundings);
 
-/// The row of an option of `harness ab`. Throws InputError for one that it does not have.
+/// Returns the row of an option of `harness ab`. Throws InputError for one that it does not have.
 [[nodiscard]] const OptionEntry& ab_option(const std::string& name);
 [[nodiscard]] AbCommand parse_ab(const std::vector<std::string>& args, const Surroundings& surroundings);
 [[nodiscard]] CompareCommand parse_compare(const std::vector<std::string>& args);
