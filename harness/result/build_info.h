@@ -12,10 +12,10 @@ namespace latchlab {
 /// Returns the commit, compiler, flags and library versions of this binary; `unknown` where the build could not tell.
 [[nodiscard]] BuildInfo build_info();
 
-/// The project's version, as CMake has it: "0.2.0".
+/// Returns the project's version, as CMake has it: "0.2.0".
 [[nodiscard]] std::string_view version();
 
-/// The machine that policies run on: Native or Emulated.
+/// Returns the machine that policies run on: Native or Emulated.
 [[nodiscard]] std::string_view machine();
 
 }  // namespace latchlab

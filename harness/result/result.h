@@ -33,7 +33,7 @@ namespace latchlab {
 
 /// The trust that a result deserves.
 ///   ok        measured as asked
-///   noisy     measured as asked, but a thread was descheduled for a tenth of its time or more (on_processor.h)
+///   noisy     measured as asked, but a thread was descheduled for more than a tenth of its time (on_processor.h)
 ///   degraded  measured, but not with what the options promise (rtm without working RTM); the reason names it
 ///   skipped   not run, because this point of a list makes no sense (two writers under `none`)
 ///   failed    could not be run to its end
