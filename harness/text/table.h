@@ -39,7 +39,7 @@ class RunTable {
   void add_note(const std::string& text);
 
   std::vector<std::pair<std::string, std::size_t>> axes_;  ///< name, width
-  std::string common_;                                     ///< axes in which all runs agree, the first kCommonAxes only
+  std::string common_;                                     ///< the axes from index to dist in which all runs agree
   std::vector<std::string> reasons_;
   u32 rows_ = 0;  ///< number of rows so far
   std::vector<Note> notes_;
