@@ -100,7 +100,7 @@ int run_harness(const std::vector<std::string>& command_line) {
             list_runs(c, command_line, topology);
             return 0;
           }
-          stop_on_interrupt();  // only commands that look at the stop flag: elsewhere a signal ends the process
+          stop_on_interrupt();  // only for commands that look at the stop flag; a signal ends the others
           for (const Alloc alloc : c.mallocs) {
             c.mallocs.size() == 1 ? serve_malloc_by(alloc, command_line) : check_installed(alloc);
           }
