@@ -172,7 +172,7 @@ std::string judge_open_loop(Replicate& replicate) {
   const TrialResult& trial = replicate.trial;
   if (!option_at(replicate.document, "rate").empty()) {
     if (trial.offer && trial.offer->late) {
-      return "its threads could not keep up with its --rate: the queue grew throughout, so its p99 depends on how long "
+      return "its threads could not keep up with its --rate: the queue was growing, so its p99 depends on how long "
              "the run was";
     }
     if (trial.latency && trial.latency->response) replicate.response_ns = time_at(*trial.latency->response, 99);
