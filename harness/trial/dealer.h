@@ -67,7 +67,7 @@ class Dealer {
   /// True if each thread has a part of its own; false if all threads share one.
   [[nodiscard]] bool in_parts() const { return lanes_.size() > 1; }
 
-  // Call all that follow, except in_sections(), while no thread claims.
+  // Call all that follow, except the getter in_sections(), while no thread claims.
 
   /// Return the next operation of thread t's part, and how many operations of that part are still to be dealt.
   [[nodiscard]] u64 next(u32 t) const { return lanes_[t % lanes_.size()].undealt(); }

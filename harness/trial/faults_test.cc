@@ -240,7 +240,7 @@ class ThrowsAsItBegins final : public Progress {
  public:
   explicit ThrowsAsItBegins(std::string_view name) : name_(name) {}
   void begin(std::string_view phase, u64, u64) override {
-    if (phase == name_) throw std::runtime_error("the caller is in contention");
+    if (phase == name_) throw std::runtime_error("the caller is in trouble");
   }
   void advance(u64) override {}
   void end() override {}
@@ -253,7 +253,7 @@ class ThrowsAsItBegins final : public Progress {
 TEST_CASE("an exception of the calling thread leaves run_trial") {
   for (const char* phase : {"measure", "validate"}) {
     ThrowsAsItBegins progress(phase);
-    CHECK_THROWS_WITH((run_of<Toy<u64>, NativeTeam>(small("insert"), progress)), "the caller is in contention");
+    CHECK_THROWS_WITH((run_of<Toy<u64>, NativeTeam>(small("insert"), progress)), "the caller is in trouble");
   }
 }
 

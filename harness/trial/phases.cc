@@ -163,7 +163,7 @@ void Phases::run_section(u32 t) {
   // If threads share processors, making requests takes processors from other threads, so its time counts.
   if (seats_.oversubscribed) part.begin();
   // A request may then take long, above all if threads pass a lock around. So the first one is counted at once, since
-  // the phase cannot end before. The time of its requests determines how often a thread looks at the stop flag.
+  // the phase cannot end before. How often a thread looks at the stop flag depends on the time that its requests take.
   u32 most = seats_.oversubscribed ? config_.batch.keys : kSliceRequests;
   u32 stop_requests = seats_.oversubscribed ? 1 : std::max(1u, kStopRequests / maker_.stream().most_keys());
   while (!stop_.load(kRelaxed)) {
