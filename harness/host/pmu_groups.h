@@ -1,6 +1,7 @@
-// The PMU counters of one thread, which count only while it runs requests. The thread opens them itself, in groups. The
-// kernel schedules the events of a group together. A family is one group as far as the processor has counters, so
-// ratios within a family hold. If there are too few counters, groups take turns, and the times scale the counts up:
+// The PMU counters of one thread, which count only while it runs requests; in an open loop also while it waits for
+// them. The thread opens the counters itself, in groups. The kernel schedules the events of a group together. A family
+// is one group as far as the processor has counters, so ratios within a family hold. If there are too few counters,
+// groups take turns, and the times scale the counts up:
 //
 //     thread   | make requests |### run ###| make requests |### run ###|    counts between begin and end
 //     core     |----------------------------               ------------|    running

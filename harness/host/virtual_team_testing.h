@@ -2,8 +2,8 @@
 // and in every run. A second of virtual time takes only as much real time as its work.
 //
 // Virtual time passes only when an operation of a test's index calls spend(), when a fiber reads the clock, and when it
-// waits. Fibers switch only where they spend time or wait, so the code in between is atomic. A loop
-// that does neither never ends.
+// waits. Fibers switch only where they spend time or wait, so the code in between is atomic. A loop that does neither
+// never ends.
 #pragma once
 
 #include <algorithm>
@@ -20,7 +20,7 @@
 
 namespace latchlab::testing {
 
-inline constexpr u64 kSecond = 1'000'000'000;  ///< of virtual time, ns
+inline constexpr u64 kSecond = 1'000'000'000;  ///< a second of virtual time, in ns
 
 class VirtualTeam : public ThreadTeam {
  public:
