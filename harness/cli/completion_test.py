@@ -1,4 +1,4 @@
-"""The completion script of docs/completion. That it is what the harness writes is the test "help texts". Run by CTest; by hand:
+"""The completion script of docs/completion. The test "help texts" checks that the harness writes it. Run by CTest; by hand:
 python3 harness/cli/completion_test.py
 """
 
@@ -16,7 +16,7 @@ SCRIPT = TREE / "docs/completion/harness.bash"
 
 
 def replies(line, replaced=None):
-    """COMPREPLY for a line with the cursor at its end. `replaced` is the part that bash replaces, by default that behind the last blank,
+    """Returns COMPREPLY for a line with the cursor at its end. `replaced` is the part that bash replaces, by default that behind the last blank,
     = or :."""
     words = re.findall(r"[=:]+|[^\s=:]+", line) + ([""] if line.endswith(" ") else [])
     if replaced is None:
@@ -31,7 +31,7 @@ def replies(line, replaced=None):
 
 
 def typed(shell, keys):
-    """What a shell on a terminal prints until it ends, with `keys` typed, of which the last make it end."""
+    """Returns what a shell on a terminal prints when `keys` are typed. The last keys must end the shell."""
     process, terminal = pty.fork()
     if process == 0:
         os.execvpe(shell[0], shell, os.environ | {"TERM": "dumb", "HOME": "/nonexistent", "ZDOTDIR": "/nonexistent", "PS1": "> "})

@@ -1,4 +1,4 @@
-"""The manual page of docs/man. That it is what the harness writes is the test "help texts". Run by CTest; by hand:
+"""The manual page of docs/man. The test "help texts" checks that the harness writes it. Run by CTest; by hand:
 python3 harness/cli/man_page_test.py
 """
 
