@@ -15,14 +15,14 @@
 // ignores. A difference under 1 % gets no verdict, because the layout of code and data alone causes as much. The level
 // of the test is 1 % rather than 5 %: among 20 comparisons of equal variants at most one is expected to differ.
 //
-// Against a stated effect, such as 3 %, rules 1 and 2 become stricter:
+// Against a stated effect, such as 3 %, other rules take the place of 1 and 2:
 //
 //   1  the whole interval is beyond the effect, and the test tells the ratio from its edge   faster, slower
 //   2  the whole interval is within the effect                                               no difference seen
 //
 // The test then compares the ratio with 1 - effect or 1 + effect, whichever is nearer, instead of 1. A user may look at
-// such a comparison several times and stop at the first answer. One look is wrong with a probability of at most 1 %
-// over all comparisons of the command (Holm), so k looks are wrong with at most k %. For equal variants it is far less,
+// such a comparison several times and stop at the first answer. One look is wrong with a probability of at most 1 %,
+// over all comparisons of the command (Holm). So k looks are wrong with at most k %. For equal variants it is far less,
 // since the edge is a whole effect away.
 //
 // --replicates=auto looks after 10, 15, 20, ... replicates. It stops when the interval is within 1 % and test and
