@@ -43,8 +43,8 @@ struct ProcessorTime {
 /// them.
 [[nodiscard]] std::optional<ProcessorTime> processor_time(const Root& root = {});
 
-/// Returns the smallest share of all threads, 0..1, from their times in the measured phase. Missing if a thread's times
-/// are unknown, if it did not run, or if it slept more than 100 times in a second of ran + waited.
+/// Returns the smallest share of all threads, 0..1, from their times in the measured phase. It is missing in three
+/// cases: a thread's times are unknown, it did not run, or it slept more than 100 times in a second of ran + waited.
 [[nodiscard]] OrReason<double> on_processor(const std::vector<std::optional<ProcessorTime>>& threads);
 
 /// The smallest undisturbed share: a thread with a smaller one was disturbed.
