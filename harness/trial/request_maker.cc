@@ -23,8 +23,8 @@ void put_key(Request& request, std::string_view key) {
 /// The required results by kind of operation; the second index is 1 for an absent key.
 using Expectations = std::array<std::array<Expect, 2>, kOpKinds>;
 
-/// The stamps of written values. The first request has the stamp `first`; each further one has the previous stamp plus
-/// the increment `request`, which is 1, or 0 for operations that write nothing.
+/// The stamps of written values. The first request has the stamp `first`. From one request to the next a stamp grows by
+/// the increment `request`: 1, or 0 for operations that write nothing.
 struct Stamps {
   u64 first;
   u64 request;
