@@ -40,7 +40,8 @@ void put_count(std::string& out, i64 count) {
   out += static_cast<char>(rest);
 }
 
-/// Returns the counts in the order of positions. A run of zeros is one negative number: minus its length.
+/// Returns the counts in the order of positions. Two zeros or more in a row are one negative number: minus how many
+/// they are.
 std::string payload_of(const Buckets& buckets) {
   std::string out;
   u64 next = 0;
