@@ -126,7 +126,7 @@ class Trial : public Erased {
   /// Return the bytes in live blocks and the bytes taken from the system, the index object itself included.
   [[nodiscard]] u64 live_bytes() const { return own_bytes() + bytes().live; }
   [[nodiscard]] u64 reserved_bytes() const { return own_bytes() + bytes().reserved; }
-  /// Returns the mappings that the index lies in; none if the harness did not provide them.
+  /// Returns the mappings that the index lies in; none if they are not from the harness, or are not known.
   [[nodiscard]] virtual std::vector<ChunkSource::Chunk> chunks() const = 0;
   /// Returns the mean number of nodes that the lookups among the requests visit. No runner may be running.
   [[nodiscard]] OrReason<double> nodes_per_fetch(const Slice& slice);
