@@ -15,7 +15,7 @@ using testing::kRegistry;
 
 namespace {
 
-/// A build with a part of all pairs.
+/// Returns the registry of a build with a part of all pairs.
 Registry a_part() {
   Registry registry = testing::some_words();
   registry.add_lacking({.index = "art", .policies = {"hybrid", "rowex"}, .meant_by = {}});
@@ -39,7 +39,7 @@ std::string refused_of_a_part(const Words& args) {
 
 }  // namespace
 
-TEST_CASE("a build knows which of the pairs that a run names it lacks", "[cli]") {
+TEST_CASE("missing pairs are those that a run names and the build lacks", "[cli]") {
   CHECK(missing({"--index=art", "--sync=rtm:20"}).empty());
   CHECK(missing({"--sync=rowex"}) == Words{"art:rowex"});
   CHECK(missing({"--index=cuckoo"}) == Words{"cuckoo:none"});
@@ -59,7 +59,7 @@ TEST_CASE("a file of Wiscer names the index where the command line does not", "[
   CHECK(missing({"--workload=wiscer:test", "--sync=olc", "--index=cuckoo"}) == Words{"cuckoo:olc"});
 }
 
-TEST_CASE("variants name pairs each by itself and by what all have", "[cli]") {
+TEST_CASE("each variant names pairs by its own options and the common ones", "[cli]") {
   CHECK(missing({"ab", "--a=--sync=olc", "--b=--sync=none", "--index=cuckoo", "--replicates", "3"}) ==
         Words{"cuckoo:olc", "cuckoo:none"});
   CHECK(missing({"ab", "--sync=olc", "--a=--index=vip", "--b=--index=cuckoo --sync=rowex"}) ==
@@ -80,7 +80,7 @@ TEST_CASE("other commands and wrong lines name no pair", "[cli]") {
   CHECK(missing_pairs({"--index=cuckoo"}, kRegistry).empty());  // nothing is lacking where every pair is built
 }
 
-TEST_CASE("a part of all pairs lists and knows the others, too", "[cli]") {
+TEST_CASE("lists and messages also name the pairs that a build lacks", "[cli]") {
   CHECK(refused_of_a_part({"--index=cukoo"}) ==
         "--index: there is no 'cukoo'; there are art, vip, chained, tbb, cuckoo, simdht; did you mean 'cuckoo'?");
   CHECK(
