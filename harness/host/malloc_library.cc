@@ -20,7 +20,8 @@ namespace {
 /// Set in the environment of the restarted process, so that it does not restart forever.
 constexpr const char* kPreloaded = "LATCHLAB_PRELOADED";
 
-/// Returns the version of the library at `path`. Each library of --alloc has a function of its own for that.
+/// Returns the version of the library at `path`, by the functions with which the libraries of --alloc and glibc report
+/// it.
 std::string version_of(void* library, const char* path) {
   if (library == nullptr) return "unknown";
   if (auto* const control =
