@@ -111,7 +111,7 @@ TEST_CASE("a placement that the kernel refuses degrades the run, and --strict re
   CHECK_THROWS_WITH(parse_command_line({"--mem=bind:0-1"}, surroundings), Catch::Contains("node 1 has no memory"));
 }
 
-TEST_CASE("--topology plans runs for the processors, nodes and memory of another machine", "[cli]") {
+TEST_CASE("the option --topology plans runs for the processors, nodes and memory of another machine", "[cli]") {
   const RunCommand command = runs({"--topology=pack:4 numa:2 core:3 pu:1", "--pin=socket:3", "--threads-per=cluster",
                                    "--mem=interleave", "--threads=3"});
   CHECK(command.machine == "pack:4 numa:2 core:3 pu:1");
@@ -157,7 +157,7 @@ TEST_CASE("an index whose empty size exceeds memory is refused", "[cli]") {
   CHECK(error_of({"--index=vip:129"}) == "--index: vip:129 takes at least 9 GB; 8.6 GB of memory are available");
 }
 
-TEST_CASE("--latency times all calls, a sample, or none", "[cli]") {
+TEST_CASE("the option --latency times all calls, a sample, or none", "[cli]") {
   const auto every = [](const char* option) { return runs({option}).runs[0].config.latency_every; };
   CHECK(every("--threads=1") == 0);
   CHECK(every("--latency=off") == 0);

@@ -39,7 +39,7 @@ std::string skip_of(std::vector<std::string> args) {
   return runs_on_eight(args).runs.at(0).skip;
 }
 
-TEST_CASE("--fit skips runs for which the machine is too small", "[cli]") {
+TEST_CASE("the option --fit skips runs for which the machine is too small", "[cli]") {
   CHECK(skip_of({"--threads=8"}).empty());
   CHECK(skip_of({"--threads=9"}) == "9 threads would share 8 processors");
   CHECK(skip_of({"--threads=2", "--pin=list:3"}) == "2 threads would share one processor");
@@ -63,7 +63,7 @@ TEST_CASE("threads may share processors without --fit, and --fit keeps the runs 
   CHECK(command.runs[2].skip == "7 threads would share 4 processors");
 }
 
-TEST_CASE("--fit refuses wrong options also if the machine is too small", "[cli]") {
+TEST_CASE("the option --fit refuses wrong options also if the machine is too small", "[cli]") {
   CHECK(refusal_on_eight({"--fit", "--workload=insert", "--dist=zipf:1", "--threads=9"}) != "");
   CHECK(refusal_on_eight({"--fit", "--pin=socket:9", "--sync=nosuch"}) != "");
   CHECK_THAT(refusal_on_eight({"ab", "--fit", "--a=--seed=1", "--b=--seed=2"}),
@@ -86,7 +86,7 @@ TEST_CASE("interleave:pin means the nodes of the processors that --pin names", "
   CHECK_THAT(refusal_on_eight({"--mem=interleave:0"}), Catch::Contains("interleave:pin"));
 }
 
-TEST_CASE("--clear-accessed takes an interval or off, and is part of the point", "[cli]") {
+TEST_CASE("the option --clear-accessed takes an interval or off, and is part of the point", "[cli]") {
   CHECK(runs_on_eight({"--clear-accessed=off"}).runs[0].config.clear_accessed_ns == 0);
   CHECK(point_of(runs_on_eight({"--clear-accessed=off"}).runs[0]) == point_of(runs_on_eight({"--seed=1"}).runs[0]));
   const Plan plan = runs_on_eight({"--clear-accessed={off,100ms}"}).runs[1];

@@ -22,7 +22,7 @@ using testing::kRegistry;
 using testing::parse;
 using testing::runs;
 
-TEST_CASE("--out makes a folder in an existing one", "[cli]") {
+TEST_CASE("the option --out makes a folder in an existing one", "[cli]") {
   const std::filesystem::path parent = "/tmp/latchlab_cli_test_" + std::to_string(getpid());
   const std::string inside = parent / "results" / "";
   CHECK(error_of({"--out=" + inside}) ==

@@ -92,7 +92,7 @@ TEST_CASE("more records than a table has room for are refused, except in an inse
   CHECK(runs({"--index=vip"}).runs[0].most_keys == ~u64{0});
 }
 
-TEST_CASE("--batch works if the index and the workload have batches", "[cli]") {
+TEST_CASE("the option --batch works if the index and the workload have batches", "[cli]") {
   const auto batch_of = [](const char* option) { return runs({option}).runs[0].config.batch; };
   CHECK(batch_of("--threads=1") == Batching{.keys = 1, .order = BatchOrder::kSideBySide});
   CHECK(batch_of("--batch=16") == Batching{.keys = 16, .order = BatchOrder::kSideBySide});
@@ -138,7 +138,7 @@ TEST_CASE("insert ends with its records and has no warmup", "[cli]") {
   CHECK(both.runs[1].skip.empty());
 }
 
-TEST_CASE("--dist is refused if no key is drawn, and is then not part of the point", "[cli]") {
+TEST_CASE("the option --dist is refused if no key is drawn, and is then not part of the point", "[cli]") {
   for (const char* workload : {"insert", "mix:insert=100", "mix:insert=50,erase=50"}) {
     const std::string option = std::string("--workload=") + workload;
     INFO(option);
@@ -335,7 +335,7 @@ TEST_CASE("a trace runs with any number of its keys loaded before", "[cli][trace
   CHECK(contains(error_of({"--keys=trade:x"}), "did you mean 'trace'"));
 }
 
-TEST_CASE("--rate=trace needs a trace that has times", "[cli][trace]") {
+TEST_CASE("the option --rate=trace needs a trace that has times", "[cli][trace]") {
   const auto written = [](const TemporaryFile& file, bool has_times, u64 last) {
     TraceWriter writer;
     for (const u64 time : {u64{0}, last}) writer.add(time, "key", OpKind::kRead, 8);

@@ -75,7 +75,9 @@ TEST_CASE("equal variants differ in at most 5 of 100 comparisons, and a differen
   }
 }
 
-TEST_CASE("--replicates=auto gives up early on replicates that scatter too much, and estimates how many would decide") {
+TEST_CASE(
+    "the option --replicates=auto gives up early on replicates that scatter too much, and estimates how many would "
+    "decide") {
   for (u64 seed = 0; seed < 20; ++seed) {
     CAPTURE(seed);
     const Experiment experiment = automatic(seed, .3, 1);

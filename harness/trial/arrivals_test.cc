@@ -99,7 +99,8 @@ TEST_CASE("an open loop inserts all records, and replaces them as they come") {
 }
 
 TEST_CASE(
-    "a closed loop has no response times and no offered load, with a reason; an open loop may leave latencies out") {
+    "a closed loop has no response times and no offered load, with a reason, and an open loop may leave latencies "
+    "out") {
   Config config = small("lookup");
   config.latency_every = 10;
   const TrialResult closed = run_of<Toy<u64>>(config);

@@ -79,7 +79,11 @@ class Checker {
         settle(then);
         next.insert(std::move(then));
       }
-      configs = returns ? let_return(i, next, verdict.tried) : std::move(next);
+      if (!returns) {
+        configs = std::move(next);
+        continue;
+      }
+      configs = let_return(i, next, verdict.tried);
       if (configs.empty()) {
         verdict.conflict = explain(i, next);
         break;
