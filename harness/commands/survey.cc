@@ -150,9 +150,9 @@ struct CompareAndSwap {
     while (!number.compare_exchange_weak(seen, seen + 1, kRelaxed)) {}
   }
 };
-template <class LockCost>
+template <class Lock>
 struct Locked {
-  alignas(kFalseSharingBytes) LockCost lock;
+  alignas(kFalseSharingBytes) Lock lock;
   u64 number = 0;
   void add() {
     const std::lock_guard guard(lock);

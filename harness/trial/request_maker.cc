@@ -24,10 +24,10 @@ void put_key(Request& request, std::string_view key) {
 using Expectations = std::array<std::array<Expect, 2>, kOpKinds>;
 
 /// The stamps of written values. The first request has the stamp `first`. From one request to the next a stamp grows by
-/// the increment `request`: 1, or 0 for operations that write nothing.
+/// the increment `step`: 1, or 0 for operations that write nothing.
 struct Stamps {
   u64 first;
-  u64 request;
+  u64 step;
 };
 constexpr Stamps kNoStamps{0, 0};
 
@@ -46,7 +46,7 @@ void fill_requests(std::span<Request> requests, const KeySet& keys, std::span<co
     request.kind = op.kind;
     request.expect = expect[static_cast<std::size_t>(op.kind)][op.absent];
     requests[i] = request;
-    stamp += stamps.request;
+    stamp += stamps.step;
   }
 }
 
