@@ -23,7 +23,6 @@
 namespace latchlab {
 namespace {
 
-using testing::phase_of;
 using testing::phases_of;
 using testing::plan_of;
 using testing::rate_of;
