@@ -44,6 +44,8 @@ endif()
 if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
   # std::stable_sort of libstdc++ 12 calls a function that libstdc++ declares deprecated.
   list(APPEND latchlab_warnings -Wno-deprecated-declarations)
+  # clang also warns of a local name that a file compiled together with this one has at its top.
+  list(REMOVE_ITEM latchlab_warnings -Wshadow)
 endif()
 
 # Instructions beyond baseline x86-64. The compiler may emit transactional ones in every file, because an inlined begin cannot stand in
