@@ -166,7 +166,11 @@ Topology Topology::read(const std::string& file_or_description) {
       hwloc_topology_load(topology.get()) != 0) {
     throw InputError(fmt::format("--topology: '{}' is not a topology that lstopo wrote as XML", file_or_description));
   }
-  return read_out(topology.get(), hwloc_topology_get_allowed_cpuset(topology.get()));
+  Topology read = read_out(topology.get(), hwloc_topology_get_allowed_cpuset(topology.get()));
+  if (read.allowed_count() == 0) {
+    throw InputError(fmt::format("--topology: '{}' has no processor that is allowed there", file_or_description));
+  }
+  return read;
 }
 
 u32 Topology::allowed_count() const {

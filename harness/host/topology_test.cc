@@ -8,6 +8,7 @@
 #include "harness/host/placement.h"
 #include "src/base/error.h"
 #include "src/testing/catch.h"
+#include "src/testing/temporary_file.h"
 
 namespace latchlab {
 namespace {
@@ -198,6 +199,32 @@ TEST_CASE("the allowed mask limits every placement") {
   }
   CHECK_THROWS_WITH(seat(topology, Pin::Kind::kList, {1}, 1), Catch::Contains("outside the allowed mask 0,2,4,6"));
   CHECK_THROWS_WITH(seat(topology, Pin::Kind::kSocket, {1}, 1), Catch::Contains("no processor of socket 1 is allowed"));
+}
+
+/// Returns a machine of one processor as lstopo writes it.
+std::string one_processor(const std::string& allowed) {
+  return R"(<?xml version="1.0" encoding="UTF-8"?>
+<!DOCTYPE topology SYSTEM "hwloc2.dtd">
+<topology version="2.0">
+  <object type="Machine" os_index="0" cpuset="0x1" complete_cpuset="0x1" nodeset="0x1" complete_nodeset="0x1"
+          allowed_nodeset="0x1" gp_index="1" allowed_cpuset=")" +
+         allowed + R"(">
+    <object type="NUMANode" os_index="0" cpuset="0x1" complete_cpuset="0x1" nodeset="0x1" complete_nodeset="0x1"
+            gp_index="2" local_memory="1073741824"/>
+    <object type="Core" os_index="0" cpuset="0x1" complete_cpuset="0x1" nodeset="0x1" complete_nodeset="0x1"
+            gp_index="3">
+      <object type="PU" os_index="0" cpuset="0x1" complete_cpuset="0x1" nodeset="0x1" complete_nodeset="0x1"
+              gp_index="4"/>
+    </object>
+  </object>
+</topology>
+)";
+}
+
+TEST_CASE("a topology file in which no processor is allowed is refused") {
+  const TemporaryFile allowed(one_processor("0x1")), none(one_processor("0x0"));
+  CHECK(Topology::read(allowed.path()).allowed_count() == 1);
+  CHECK_THROWS_WITH((void)Topology::read(none.path()), Catch::EndsWith("has no processor that is allowed there"));
 }
 
 TEST_CASE("a pinned thread is observed on its processor") {
