@@ -113,6 +113,7 @@ TEST_CASE("a machine is read from a file that hwloc wrote, or from its descripti
   CHECK_THROWS_WITH(Topology::read("pack:1000 numa:100 core:100 pu:4"),
                     Catch::EndsWith("has more than 8192 processors"));
   CHECK_THROWS_WITH(Topology::read("pack:18446744073709551615 pu:2"), Catch::EndsWith("has more than 8192 processors"));
+  CHECK_THROWS_WITH(Topology::read("128 128"), Catch::EndsWith("has more than 8192 processors"));
   CHECK(Topology::read("pack:2 numa:2 core:7 pu:2").processors.size() == 56);
 }
 

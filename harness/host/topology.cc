@@ -107,11 +107,14 @@ Topology read_out(hwloc_topology_t topology, hwloc_const_bitmap_t mask) {
 /// comes before hwloc, which would build them all in quadratic time.
 u64 described_processors(std::string_view description) {
   u64 processors = 1;
-  for (std::size_t colon = description.find(':'); colon != std::string_view::npos;
-       colon = description.find(':', colon + 1)) {
-    const std::string_view rest = description.substr(colon + 1);
-    const auto count = parse_u64(rest.substr(0, rest.find_first_not_of("0123456789")));
-    processors = std::min(processors * std::min(count.value_or(1), kMostDescribed + 1), kMostDescribed + 1);
+  for (std::size_t at = 0; at < description.size(); ++at) {
+    // A count follows a colon, or is a word of its own.
+    const bool begins = at == 0 || std::string_view(": \t\n\v\f\r").find(description[at - 1]) != std::string_view::npos;
+    const std::string_view rest = description.substr(at);
+    const std::string_view digits = rest.substr(0, rest.find_first_not_of("0123456789"));
+    if (!begins || digits.empty()) continue;
+    const u64 count = parse_u64(digits).value_or(kMostDescribed + 1);
+    processors = std::min(processors * std::min<u64>(count, kMostDescribed + 1), u64{kMostDescribed} + 1);
   }
   return processors;
 }
