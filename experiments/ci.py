@@ -31,6 +31,7 @@ import time
 from dataclasses import dataclass, field
 
 from child import ends_with_us
+from input_error import InputError
 
 TREE = pathlib.Path(__file__).resolve().parents[1]
 FOLDER = TREE / "build/ci"
@@ -41,7 +42,7 @@ FEWEST, MOST = 20, 10_000
 FIRST_LOOK = 10
 USAGE = "./bench ci BASE HEAD [--effect=3%] [--replicates=40] [--seed=1] [--markdown=FILE] [--strict] [OPTIONS OF RUNS]"
 
-# Options of runs that the command line does not give. Runs are short, since a block has two for each row.
+# Options of runs, unless the command line gives them. Runs are short, since a block has two for each row.
 DEFAULTS = {
     "index": ["{art,cuckoo,chained}"],
     "sync": ["olc"],
@@ -65,10 +66,6 @@ INSTEAD = {
 }
 
 
-class InputError(Exception):
-    """An error in the input, with a message of one line for the user."""
-
-
 @dataclass
 class Request:
     commits: list
@@ -77,7 +74,7 @@ class Request:
     seed: int = 1
     markdown: pathlib.Path | None = None
     strict: bool = False
-    options: dict = field(default_factory=lambda: dict(DEFAULTS))  # name -> values as given
+    options: list = field(default_factory=list)  # options of runs, as --name=value
 
 
 @dataclass
@@ -127,48 +124,6 @@ def say(text):
 # The command line
 
 
-def pieces(text):
-    """Returns the elements of a list, which commas outside of inner braces separate. key=value belongs to the element
-    before it, and so do the numbers of a list of processors, clusters, sockets or nodes."""
-    found, depth = [""], 0
-    for letter in text:
-        depth += (letter == "{") - (letter == "}")
-        if letter == "," and depth == 0:
-            found.append("")
-        else:
-            found[-1] += letter
-    joined = found[:1]
-    for piece in found[1:]:
-        numbered = re.match("(list|cluster|socket|bind):", joined[-1]) and re.fullmatch("[0-9-]+", piece)
-        if numbered or re.match("[a-z0-9_-]+=", piece):
-            joined[-1] += "," + piece
-        else:
-            joined.append(piece)
-    return joined
-
-
-def expand(name, text):
-    """Returns the points of one value as the harness reads it: {a,b} is two, also inside of a word."""
-    if "{" not in text:
-        if "}" in text:
-            raise InputError(f"--{name}: '{text}' has a closing brace without an opening one")
-        if re.search(r"\d[a-zA-Z]*\.\.\d", text):
-            raise InputError(
-                f"--{name}: '{text}' is a range; every row is named here: write a list, --{name}={{1,2,4}}"
-            )
-        return [text]
-    first = end = text.index("{")
-    depth = 0
-    for end in range(first, len(text)):
-        depth += (text[end] == "{") - (text[end] == "}")
-        if depth == 0:
-            break
-    if depth > 0:
-        raise InputError(f"--{name}: '{text}' has an opening brace without a closing one")
-    inner = [point for piece in pieces(text[first + 1 : end]) for point in expand(name, piece)]
-    return [text[:first] + point + rest for point in inner for rest in expand(name, text[end + 1 :])]
-
-
 def number(name, text, least, most):
     if not text.isascii() or not text.isdigit() or not least <= int(text) <= most:
         raise InputError(f"--{name}: '{text}' is not a whole number from {least} to {most}")
@@ -192,13 +147,13 @@ def read_own(request, name, text):
     return True
 
 
-def parse(arguments, known):
-    """Reads the command line; `known` has the names of options of runs."""
+def parse(arguments):
+    """Reads the command line; what is no option of this command is one of runs, which the harness reads."""
     commits = [argument for argument in arguments[:2] if not argument.startswith("-")]
     if len(commits) < 2:
         raise InputError(f"two commits come first: {USAGE}")
     request = Request(commits)
-    given, last = {}, None
+    given, names = [], set()
     for argument in arguments[2:]:
         if argument == "--strict":
             request.strict = True
@@ -209,43 +164,38 @@ def parse(arguments, known):
         name, text = option.groups()
         if name in INSTEAD:
             raise InputError(f"--{name} has no meaning in ci; write {INSTEAD[name]}")
-        if read_own(request, name, text):
-            continue
-        if name not in known:
-            raise InputError(
-                f"there is no option --{name}; ./bench help lists those of runs, and ci has those of: {USAGE}"
-            )
-        # A shell makes neighbours of a list; an option that comes again behind others replaces what it was.
-        given[name] = [*given[name], text] if name == last else [text]
-        last = name
-    if "time" in given and "ops" in given:
+        if not read_own(request, name, text):
+            given.append(argument)
+            names.add(name)
+    if {"time", "ops"} <= names:
         raise InputError("--time and --ops: a run ends by time or after a number of operations; give one of them")
-    if "ops" in given:
-        del request.options["time"]
-    request.options.update(given)
+    replaced = names | ({"time"} if "ops" in names else set())
+    usual = [f"--{name}={value}" for name, values in DEFAULTS.items() if name not in replaced for value in values]
+    request.options = given + usual
     return request
 
 
-def word_of(spec):
-    """Returns a spec without its options: rtm of rtm:20."""
-    return re.match("[^:,]*", spec).group()
-
-
-def rows_of(options):
-    """Returns the product of all lists; the last option changes fastest."""
-    points = [{}]
-    for name, values in options.items():
-        axis = [point for value in values for point in expand(name, value)]
-        for point in axis:
-            if axis.count(point) > 1:
-                raise InputError(f"--{name}: {point} is there twice; a row is not compared with itself")
-        points = [{**point, name: value} for point in points for value in axis]
-    varied = [name for name in options if len({point[name] for point in points}) > 1]
+def rows_of(harness, options):
+    """Returns the product of all lists in the words of `options`, which the harness itself expands."""
+    done = subprocess.run([harness, "points", *options], capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        raise InputError((done.stderr.strip().splitlines() or ["harness points failed"])[-1].removeprefix("harness: "))
+    points = [json.loads(line) for line in done.stdout.splitlines()]
+    words = [point["words"] for point in points]
+    for each in words:
+        if words.count(each) > 1:
+            raise InputError(f"{' '.join(each)} is there twice; a row is not compared with itself")
+    common = [word for word in words[0] if all(word in each for each in words)]
+    usual = tuple(f"--{name}=" for name in ("index", "sync", "workload", "threads"))
     return [
         Row(
-            name=" ".join(f"{name}={point[name]}" for name in varied or ("index", "sync", "workload", "threads")),
-            arguments=[f"--{name}={value}" for name, value in point.items()],
-            pair=f"{word_of(point['index'])}:{word_of(point['sync'])}",
+            name=" ".join(
+                word.removeprefix("--")
+                for word in point["words"]
+                if (word not in common if len(points) > 1 else word.startswith(usual))
+            ),
+            arguments=point["words"],
+            pair=point["pair"],
         )
         for point in points
     ]
@@ -511,12 +461,6 @@ def exit_status(request, rows):
     return int(any(row.verdict in bad for row in rows))
 
 
-def options_of_runs(harness):
-    """Returns the names of the options of runs, as `harness help` lists them."""
-    done = subprocess.run([harness, "help"], capture_output=True, text=True, check=True)
-    return set(re.findall("^  --([a-z-]+)", done.stdout, re.MULTILINE))
-
-
 def open_markdown(path):
     """Opens the file of the table. Called before the first run, since all would be lost if it cannot be written."""
     try:
@@ -526,8 +470,8 @@ def open_markdown(path):
 
 
 def ci_main(harness, arguments):
-    request = parse(arguments, options_of_runs(harness))
-    rows = rows_of(request.options)
+    request = parse(arguments)
+    rows = rows_of(harness, request.options)
     commits = commits_of(request.commits)
     out = open_markdown(request.markdown) if request.markdown else None
     with alone():

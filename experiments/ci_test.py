@@ -40,7 +40,7 @@ class Commits(unittest.TestCase):
         cls.addClassCleanup(cls.scratch.cleanup)
         cls.tree = pathlib.Path(cls.scratch.name).resolve() / "tree"
         subprocess.run(["git", "clone", "-q", str(TREE), str(cls.tree)], check=True)
-        for name in ("ci.py", "child.py"):  # as they are here, committed or not
+        for name in ("ci.py", "child.py", "input_error.py"):  # as they are here, committed or not
             shutil.copy(TREE / "experiments" / name, cls.tree / "experiments")
         cls.git("add", "-A")
         cls.git("commit", "-q", "--allow-empty", "-m", "scratch: compare by what is here")

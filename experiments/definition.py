@@ -26,13 +26,10 @@ import tomllib
 from dataclasses import dataclass, field
 
 from gaps import NoNumber
+from input_error import InputError
 
 FOLDER = pathlib.Path(__file__).resolve().parent
 MODES = ("quick", "full")
-
-
-class InputError(Exception):
-    """An error in the input, with a message of one line for the user."""
 
 
 def at(*keys):

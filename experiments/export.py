@@ -17,7 +17,7 @@ import sys
 from dataclasses import dataclass
 
 import columns
-from definition import InputError
+from input_error import InputError
 
 FORMATS = ("csv", "jsonl", "parquet")
 

@@ -190,7 +190,7 @@ class Export(unittest.TestCase):
 
     def test_it_needs_no_build(self):
         tree = self.folder / "tree"
-        scripts = [f"experiments/{name}.py" for name in ("export", "columns", "definition", "gaps")]
+        scripts = [f"experiments/{name}.py" for name in ("export", "columns", "definition", "gaps", "input_error")]
         for name in ("bench", "cmake/setup.sh", "harness/result/result.schema.json", *scripts):
             (tree / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(TREE / name, tree / name)

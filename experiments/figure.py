@@ -13,7 +13,8 @@ import altair
 import vl_convert
 
 import gaps as missing
-from definition import METRICS, InputError, number_format, shared_words
+from definition import METRICS, number_format, shared_words
+from input_error import InputError
 
 COLUMNS = 2   # columns of panels in one picture
 APART = {name: "independent" for name in ("color", "fill", "stroke", "shape", "strokeDash", "xOffset")}   # each panel has scales of its own

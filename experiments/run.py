@@ -36,8 +36,9 @@ from dataclasses import dataclass, field
 import definition
 import gaps as missing
 from child import ends_with_us
-from definition import METRICS, InputError
+from definition import METRICS
 from gaps import Gap, NoNumber
+from input_error import InputError
 
 SIZES = {"--width": (72, 2000), "--height": (72, 2000), "--font-size": (4, 40)}   # in points: the least and the most
 COUNTS = ("ok", "noisy", "degraded", "skipped")

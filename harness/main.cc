@@ -10,7 +10,7 @@
 #include "harness/cli/cli.h"
 #include "harness/cli/completion.h"
 #include "harness/cli/man_page.h"
-#include "harness/cli/missing_pairs.h"
+#include "harness/cli/named_pairs.h"
 #include "harness/commands/ab.h"
 #include "harness/commands/doctor.h"
 #include "harness/commands/experiment.h"
@@ -66,6 +66,11 @@ int run_harness(const std::vector<std::string>& command_line) {
   if (command_line.size() > 1 && command_line[1] == "missing-pairs") {  // asked by ./bench
     for (const std::string& pair : missing_pairs({command_line.begin() + 2, command_line.end()}, registry))
       print(pair + '\n');
+    return 0;
+  }
+  if (command_line.size() > 1 && command_line[1] == "points") {  // asked by ./bench ci
+    for (const auto& [pair, words] : named_points({command_line.begin() + 2, command_line.end()}, registry))
+      print(Json{{"pair", pair}, {"words", words}}.dump(-1, ' ', false, Json::error_handler_t::replace) + '\n');
     return 0;
   }
   // Asked by the target help_texts.

@@ -13,7 +13,8 @@
 //   harness explain RESULT [BASE]      explains a result: see explain.h
 //   harness hdr RESULT [NAME]          exports a result's latency histograms: see hdr.h
 //   harness trace convert|info         converts or describes a trace: see trace_command.h
-//   harness missing-pairs ARGS         lists pairs to build, for ./bench: see missing_pairs.h
+//   harness missing-pairs ARGS         lists pairs to build, for ./bench: see named_pairs.h
+//   harness points ARGS                lists the runs of ./bench ci with their pairs, as JSON: see named_pairs.h
 //   harness experiment NAME            redraws a figure: see experiment.h
 //   harness export RESULTS...          writes results as a table: see experiment.h
 //

@@ -15,14 +15,14 @@ namespace latchlab {
 
 /// Acquires as an exchange does; pairs with hle_store.
 [[gnu::always_inline]] inline u32 hle_exchange(std::atomic<u32>& word, u32 value) {
-  if constexpr (kThreadSanitizer) return word.exchange(value, std::memory_order_acquire);
+  if constexpr (kThreadSanitizer) return word.exchange(value, kAcquire);
   asm volatile("xacquire xchgl %0, %1" : "+r"(value), "+m"(word) : : "memory");
   return value;
 }
 
 /// Releases as a store does; pairs with hle_exchange.
 [[gnu::always_inline]] inline void hle_store(std::atomic<u32>& word, u32 value) {
-  if constexpr (kThreadSanitizer) return word.store(value, std::memory_order_release);
+  if constexpr (kThreadSanitizer) return word.store(value, kRelease);
   asm volatile("xrelease movl %1, %0" : "=m"(word) : "r"(value) : "memory");
 }
 

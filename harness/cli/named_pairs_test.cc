@@ -1,4 +1,4 @@
-#include "harness/cli/missing_pairs.h"
+#include "harness/cli/named_pairs.h"
 
 #include <string>
 #include <vector>
@@ -78,6 +78,20 @@ TEST_CASE("other commands and wrong lines name no pair", "[cli]") {
     CHECK(missing(args).empty());
   }
   CHECK(missing_pairs({"--index=cuckoo"}, kRegistry).empty());  // nothing is lacking where every pair is built
+}
+
+TEST_CASE("points are the product of all lists, each with the pair that it means", "[cli]") {
+  const auto points = named_points({"--index={art,cuckoo:shape=2x4}", "--threads=1..3+2", "--strict"}, a_part());
+  REQUIRE(points.size() == 4);
+  CHECK(points[0].words == Words{"--index=art", "--threads=1", "--strict"});
+  CHECK(points[1].words == Words{"--index=art", "--threads=3", "--strict"});
+  CHECK(points[1].pair == "art:none");
+  CHECK(points[3].words == Words{"--index=cuckoo:shape=2x4", "--threads=3", "--strict"});
+  CHECK(points[3].pair == "simdht:none");
+  CHECK(named_points({"--sync=olc", "--workload=wiscer:test"}, a_part())[0].pair == "vip:olc");
+  const auto refused = [](const Words& args) { return testing::refusal([&] { (void)named_points(args, a_part()); }); };
+  CHECK(contains(refused({"--no-such=1"}), "there is no option --no-such"));
+  CHECK(contains(refused({"--threads=1..400", "--records=1..400"}), "make more than 100000 runs"));
 }
 
 TEST_CASE("lists and messages also name the pairs that a build lacks", "[cli]") {
