@@ -1,0 +1,53 @@
+"""What the tests of experiments share: the tree, the harness under test, and a fake one that answers at once."""
+import os
+import pathlib
+import stat
+import subprocess
+import sys
+
+TREE = pathlib.Path(__file__).resolve().parents[1]
+HARNESS = os.environ.get("LATCHLAB_HARNESS") or str(TREE / "build/release/harness")
+DRAWS = TREE / "build/python/bin/python"
+sys.dont_write_bytecode = True
+sys.path[:0] = [str(TREE / "experiments"), str(TREE / "harness/smoke")]
+
+# A fake harness. It records its arguments and answers at once with 1000 operations per second and thread. `rtm` is degraded. `olc` with
+# 2 threads is skipped if there is a file `narrow`. The call whose number is in the file `stop` exits as if interrupted; the call whose
+# number is in `fail` fails.
+FAKE = r"""#!/usr/bin/python3
+import json, pathlib, sys
+folder = pathlib.Path(__file__).parent
+calls = folder / "calls"
+with open(calls, "a") as file:
+    file.write(json.dumps(sys.argv[1:]) + "\n")
+number = len(calls.read_text().splitlines())
+def planned(name):
+    return (folder / name).exists() and int((folder / name).read_text()) == number
+if planned("stop"):
+    sys.exit(130)
+if planned("fail"):
+    sys.exit("harness: out of luck")
+options = dict(argument.split("=", 1) for argument in sys.argv[1:] if "=" in argument)
+rtm = options["--sync"].startswith("rtm")
+narrow = (folder / "narrow").exists() and options["--sync"] == "olc" and options["--threads"] == "2"
+print(json.dumps({
+    "status": "degraded" if rtm else "skipped" if narrow else "ok", "interrupted": False,
+    "reason": "no transactions" if rtm else "too few processors" if narrow else "",
+    "throughput": None if narrow else {"per_second": 1000 * int(options["--threads"]), "operations": 100},
+    "sync": {"aborts": None},
+}))
+"""
+
+
+def fake_in(folder, text=FAKE):
+    """Writes a harness into the folder, and returns it."""
+    harness = folder / "harness"
+    harness.write_text(text)
+    harness.chmod(harness.stat().st_mode | stat.S_IXUSR)
+    return harness
+
+
+def run_policies(folder, *arguments, python="/usr/bin/python3"):
+    """Runs the experiment with the harness in the folder, and returns the process. Its output folder is `out` there."""
+    command = [python, "-B", str(TREE / "experiments/run.py"), str(folder / "harness"), "policies", f"--out={folder}/out", *arguments]
+    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
