@@ -303,7 +303,7 @@ class Scratch(unittest.TestCase):
             (["base", "equal", "--replicates=5"], "--replicates: '5' is not a whole number from 20 to 10000"),
             (["base", "equal", "--tread=1"], "there is no option --tread"),
             (["base", "equal", "--reps=2"], "--reps has no meaning in ci; write --replicates=N"),
-            (["base", "equal", "--index={art,cuckoo"], "--index: '{art,cuckoo' has a brace that is not closed"),
+            (["base", "equal", "--index={art,cuckoo"], "ci: --index: '{art,cuckoo' has a brace that is not closed"),
             (["base", "equal", "--index={null,null}", "--workload=lookup"], "is there twice; a row is not compared"),
             (["base", "equal", "--time=1s", "--ops=5"], "--time and --ops"),
             (["base", "equal", "--markdown=/no/such/file"], "--markdown: /no/such/file: No such file or directory"),
