@@ -63,16 +63,18 @@ take_install() {
 
 # purpose_of PACKAGE...: prints the packages by purpose, one line for each.
 purpose_of() {
-  local package build="" test="" draw="" other=""
+  local package build="" scripts="" test="" draw="" other=""
   for package; do
-    case " ${bench_packages//$'\n'/ } | ${test_packages//$'\n'/ } | $experiment_packages " in
-      *" $package "*\|*\|*) build+=" $package" ;;
-      *\|*" $package "*\|*) test+=" $package" ;;
-      *\|*\|*" $package "*) draw+=" $package" ;;
+    case " ${bench_packages//$'\n'/ } | $export_packages | ${test_packages//$'\n'/ } | $experiment_packages " in
+      *" $package "*\|*\|*\|*) build+=" $package" ;;
+      *\|*" $package "*\|*\|*) scripts+=" $package" ;;
+      *\|*\|*" $package "*\|*) test+=" $package" ;;
+      *\|*\|*\|*" $package "*) draw+=" $package" ;;
       *) other+=" $package" ;;
     esac
   done
   [ -z "$build" ] || printf '  to build and run the harness:%s\n' "$build"
+  [ -z "$scripts" ] || printf '  to run scripts:%s\n' "$scripts"
   [ -z "$test" ] || printf '  to test it:%s\n' "$test"
   [ -z "$draw" ] || printf '  to draw figures:%s\n' "$draw"
   [ -z "$other" ] || printf '  besides:%s\n' "$other"

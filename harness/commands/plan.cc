@@ -104,7 +104,7 @@ std::string time_text(const std::vector<const Plan*>& runs) {
     unknown += !expected.is_whole;
   }
   return fmt::format(
-      "about {}{}: --warmup{}, and 1 s for {} records to load and check", short_duration(seconds),
+      "about {}{}: --warmup{}, and 1 s for every {} records to load and check", short_duration(seconds),
       unknown == 0 ? "" : fmt::format(" without the measured phase of {}, whose length is not --time", unknown),
       unknown == runs.size() ? "" : ", --time", grouped(static_cast<u64>(kPreparedPerSecond)));
 }

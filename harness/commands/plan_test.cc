@@ -79,14 +79,14 @@ TEST_CASE("a dry run lists the command lines of runs, those that are skipped, an
   CHECK(timed.lines == "./harness --sync=none\n./harness '--keys=file:/tmp/it'\\''s a list'\n");
   CHECK(timed.remarks ==
         "skipped: ./harness --threads=2: two writers\n"
-        "2 runs, about 4.0 s: --warmup, --time, and 1 s for 1,000,000 records to load and check\n");
+        "2 runs, about 4.0 s: --warmup, --time, and 1 s for every 1,000,000 records to load and check\n");
   command.out = "results";
   command.runs[0].config.time_ns = 0;
   command.runs.resize(1);
   const DryRun counted = dry_run(command, "harness");
   CHECK(counted.lines == "harness --sync=none --out=results\n");
   CHECK(counted.remarks ==
-        "1 run, about 500 ms without the measured phase of 1, whose length is not --time: --warmup, and 1 s for "
+        "1 run, about 500 ms without the measured phase of 1, whose length is not --time: --warmup, and 1 s for every "
         "1,000,000 records to load and check\n");
 }
 
