@@ -80,3 +80,18 @@ if(LATCHLAB_SANITIZE)
 endif()
 
 set(CMAKE_CXX_EXTENSIONS OFF)
+
+# Where ccache is installed, branches, work trees and clones share objects. CCACHE_DISABLE=1 in the environment turns it off. The
+# sloppiness and the flags are those that its manual asks for with precompiled headers, whose contents it still compares.
+# cmake/ccache_test.py looks for stale objects.
+find_program(LATCHLAB_CCACHE ccache)
+mark_as_advanced(LATCHLAB_CCACHE)
+if(LATCHLAB_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
+  set(CMAKE_CXX_COMPILER_LAUNCHER env CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime
+    CCACHE_BASEDIR=${PROJECT_SOURCE_DIR} CCACHE_NOHASHDIR=1 ${LATCHLAB_CCACHE})
+  if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+    add_compile_options(-fpch-preprocess)
+  else()
+    add_compile_options("SHELL:-Xclang -fno-pch-timestamp")
+  endif()
+endif()

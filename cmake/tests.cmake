@@ -148,6 +148,9 @@ file(GLOB_RECURSE scripts RELATIVE "${PROJECT_SOURCE_DIR}" CONFIGURE_DEPENDS "${
   "${PROJECT_SOURCE_DIR}/harness/*_test.py" "${PROJECT_SOURCE_DIR}/experiments/*_test.py"
   "${PROJECT_SOURCE_DIR}/cmake/*_test.py" "${PROJECT_SOURCE_DIR}/docs/*_test.py")
 latchlab_keep_wanted(scripts)
+if(NOT LATCHLAB_CCACHE)
+  list(REMOVE_ITEM scripts cmake/ccache_test.py)
+endif()
 foreach(name IN LISTS scripts)
   add_test(NAME ${name} COMMAND "${LATCHLAB_PYTHON}" "${PROJECT_SOURCE_DIR}/${name}" WORKING_DIRECTORY "${PROJECT_SOURCE_DIR}")
   set_tests_properties(${name} PROPERTIES TIMEOUT 600 COST 900 ENVIRONMENT "LATCHLAB_HARNESS=$<TARGET_FILE:harness>")
