@@ -106,23 +106,21 @@ ensure_packages() {
   as_root=()
   if [ "$(id -u)" != 0 ]; then
     if [ "$install" != no ] && ! command -v sudo >/dev/null; then
-      say "missing packages: $missing; neither root nor sudo here, as root run: ${by_hand//sudo /}"
+      say "packages are missing, and there is neither root nor sudo here; as root run: ${by_hand//sudo /}"
       exit 2
     fi
     as_root=(sudo)
   fi
-  if [ "$install" = ask ]; then
-    say "missing packages:"
-    # shellcheck disable=SC2086  # a list of words
-    purpose_of $missing >&2
-    agreed || install=no
-  fi
+  say "missing packages:"
+  # shellcheck disable=SC2086  # a list of words
+  purpose_of $missing >&2
+  if [ "$install" = ask ] && ! agreed; then install=no; fi
   if [ "$install" = no ]; then
     printf '%s\n' "$by_hand"
-    say "missing packages: $missing; run the line above"
+    say "run the line above to install them"
     exit 2
   fi
-  say "installing missing packages: $missing"
+  say "installing them"
   run_apt update
   # shellcheck disable=SC2086  # a list of words
   run_apt install -y --no-install-recommends $missing

@@ -110,6 +110,13 @@ class Question(Tools):
         self.assertNotIn("[Y/n]", stderr)
         self.assertEqual(len(self.installs()), 1)
 
+    def test_each_missing_package_is_named_once(self):
+        for option in ("ask", "yes", "no"):
+            with self.subTest(option=option):
+                stderr = self.start(self.CALL.replace("ask", option)).communicate(timeout=60)[1]
+                self.assertIn("missing packages:\n  to build and run the harness: g++\n  to test it: catch2\n", stderr)
+                self.assertEqual([stderr.count(package) for package in ("g++", "catch2", "cmake")], [1, 1, 0], stderr)
+
     def test_options_decide_without_a_question(self):
         for option, installs, status in (("--yes", 1, 0), ("--no-install", 0, 2)):
             with self.subTest(option=option):
