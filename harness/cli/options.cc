@@ -184,7 +184,8 @@ const std::vector<CommandEntry>& command_rows() {
       {"compare", "A B...", "compares existing results: files, or folders of --out",
        "[--effect=3%] [--json] [--seed=N]\n"},
       {"limits", "[--threads=N]", "measures the machine's limits without an index",
-       "[--footprint=1Gi] [--threads=N] [--pin=PLACEMENT] [--mem=NODES] [--hugepages=KIND] [--json]\n"},
+       "[--footprint=1Gi] [--threads=N] [--pin=PLACEMENT] [--smt=KIND] [--mem=NODES] [--hugepages=KIND] [--json]\n"
+       "[--progress=KIND]\n"},
       {"explain", "RESULT [BASE]", "explains a JSON document, and suggests what to try", ""},
       {"hdr", "RESULT [NAME]", "exports its latency histograms as an HdrHistogram log, or one as .hgrm", ""},
       {"rows", "RESULT", "prints the rows of --rows in Wiscer's columns", ""},

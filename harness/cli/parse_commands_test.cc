@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "harness/cli/cli_testing.h"
+#include "harness/cli/options.h"
 #include "harness/commands/list.h"
 #include "harness/result/build_info.h"
 #include "src/base/error.h"
@@ -89,6 +90,15 @@ TEST_CASE("compare takes files and folders, and limits takes options of placemen
   CHECK(std::get<LimitsCommand>(parse({"limits", "--mem=interleave"})).plan.config.mem.kind ==
         PagePlacement::Kind::kInterleave);
   CHECK(contains(error_of({"limits", "--mem=bind:999"}), "--mem=bind:999: there is no node 999"));
+}
+
+TEST_CASE("the help of limits shows each option that limits takes, and no other", "[cli]") {
+  const std::string help = help_text(kRegistry, "limits");
+  for (const OptionEntry& row : option_rows()) {
+    CAPTURE(row.name);
+    const bool is_refused = contains(error_of({"limits", fmt::format("--{}", row.name)}), "has no meaning here");
+    CHECK(contains(help, fmt::format("--{}{}", row.name, row.metavar.empty() ? "]" : "=")) != is_refused);
+  }
 }
 
 TEST_CASE("only a replicate of a comparison has a block", "[cli]") {
