@@ -154,11 +154,13 @@ int run_all(const RunCommand& command, const std::vector<std::string>& command_l
             const Topology& topology) {
   const std::unique_ptr<Progress> progress = make_progress(command.progress);
   const RunResult facts = known_before(command_line, topology);
+  const bool single = command.runs.size() == 1;
+  std::optional<ListClaim> claim;
+  if (!single && !command.out.empty()) claim.emplace(command.out, facts);
   const std::vector<Json> taken = taken_runs(command, facts);
   say(taken_text(taken, command.out));
   RunTable table(command.runs);
   TimeLeft left(command.runs);
-  const bool single = command.runs.size() == 1;
   if (!single && !command.json) print(table.header());
 
   bool interrupted = false;

@@ -1,6 +1,12 @@
 #include "harness/result/unfinished.h"
 
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include <algorithm>
+#include <cerrno>
 #include <filesystem>
 #include <fstream>
 #include <map>
@@ -11,6 +17,7 @@
 
 #include "harness/result/document.h"
 #include "src/base/error.h"
+#include "src/base/hash.h"
 
 namespace latchlab {
 
@@ -36,6 +43,15 @@ std::vector<std::string> asked(const std::vector<std::string>& command) {
   return options;
 }
 
+/// Returns the identity of a list: its command, its build and its machine.
+std::string list_of(const RunResult& result) {
+  const auto text = [](const OrReason<std::string>& value) { return value ? *value : std::string(); };
+  const MachineInfo& machine = result.machine;
+  return Json::array({asked(result.command), to_json(result.build), text(machine.hostname), text(machine.kernel),
+                      machine.topology_digest})
+      .dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
 struct Kept {
   Run run;
   Json document;
@@ -52,16 +68,7 @@ std::optional<Kept> kept_in(const std::filesystem::path& path, const RunResult& 
   } catch (const InputError&) {  // it does not conform to the schema
     return std::nullopt;
   }
-  const MachineInfo &there = result.machine, &here = facts.machine;
-  const auto same = [](const OrReason<std::string>& a, const OrReason<std::string>& b) {
-    return (a ? *a : "") == (b ? *b : "");
-  };
-  const bool same_machine = same(there.hostname, here.hostname) && same(there.kernel, here.kernel) &&
-                            there.topology_digest == here.topology_digest;
-  if (result.trial.interrupted || !same_machine || asked(result.command) != asked(facts.command) ||
-      to_json(result.build) != to_json(facts.build)) {
-    return std::nullopt;
-  }
+  if (result.trial.interrupted || list_of(result) != list_of(facts)) return std::nullopt;
   return Kept{.run = {result.point_hash, result.plan.config.replicate}, .document = std::move(document)};
 }
 
@@ -107,6 +114,28 @@ std::vector<Json> left_by_unfinished(const std::string& folder, const std::vecto
     documents.pop_back();
   }
   return left;
+}
+
+ListClaim::ListClaim(const std::string& folder, const RunResult& facts)
+    : path_(std::filesystem::path(folder) / fmt::format(".latchlab.{:016x}.list", hash_bytes(list_of(facts)))) {
+  for (;;) {
+    file_ = open(path_.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
+    if (file_ < 0) return;
+    if (flock(file_, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
+      (void)close(file_);
+      throw InputError(fmt::format(
+          "--out: another process is running this list into '{}'; wait until it ends, or name another folder", folder));
+    }
+    struct stat about{};
+    if (fstat(file_, &about) != 0 || about.st_nlink > 0) return;
+    (void)close(file_);  // the process that had the claim removed the file before this one locked it
+  }
+}
+
+ListClaim::~ListClaim() {
+  if (file_ < 0) return;
+  (void)unlink(path_.c_str());  // before the lock goes, lest it remove the file of the next claim
+  (void)close(file_);
 }
 
 std::string taken_text(const std::vector<Json>& left, const std::string& folder) {

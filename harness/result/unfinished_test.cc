@@ -11,6 +11,7 @@
 
 #include "harness/result/full_result_test.h"
 #include "src/testing/catch.h"
+#include "src/testing/refusal.h"
 
 namespace latchlab {
 namespace {
@@ -125,6 +126,24 @@ TEST_CASE("files that are no whole result are passed over") {
   document["schema_version"] = RunResult::kSchemaVersion - 1;
   std::ofstream(file) << document.dump();
   CHECK(folder.left() == kNone);
+}
+
+TEST_CASE("a list in a folder has one claim, which ends with its process") {
+  KeptFolder folder;
+  const auto claim = [&](const RunResult& facts) {
+    return testing::refusal([&] { const ListClaim taken(folder.path_.string(), facts); });
+  };
+  RunResult other = folder.facts_;
+  other.command[1] = "--threads=1..4";
+  {
+    const ListClaim first(folder.path_.string(), folder.facts_);
+    CHECK(claim(folder.facts_) == fmt::format("--out: another process is running this list into '{}'; wait until it "
+                                              "ends, or name another folder",
+                                              folder.path_.string()));
+    CHECK(claim(other).empty());
+  }
+  CHECK(claim(folder.facts_).empty());
+  CHECK(std::filesystem::is_empty(folder.path_));
 }
 
 TEST_CASE("a single run is always measured") {

@@ -11,6 +11,7 @@ import pathlib
 import re
 import resource
 import shlex
+import shutil
 import signal
 import struct
 import subprocess
@@ -113,7 +114,7 @@ class Process(Runs):
             running = subprocess.Popen([HARNESS, f"--out={folder}", "--threads=1..2", "--progress=plain", *SHORT],
                                        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
             running.stderr.readline()   # the first run loads
-            folder.rmdir()
+            shutil.rmtree(folder)
             out, said = running.communicate(timeout=300)
             self.assertEqual(running.returncode, 1)
             self.assertEqual(len(re.findall(r"  (?:ok|noisy \[1\])$", out, re.MULTILINE)), 1)
@@ -180,9 +181,14 @@ class Process(Runs):
             self.assertNotIn("taken", other.stderr)
             with subprocess.Popen([HARNESS, *endless, "--json"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as again:
                 taken = json.loads(again.stdout.readline())
-                again.send_signal(signal.SIGINT)
+                try:
+                    second = run(*endless)   # at the same time; a claim that a killed process had is void
+                finally:
+                    again.send_signal(signal.SIGINT)
                 out, said = again.communicate(timeout=300)
             self.assertEqual((taken["run_id"], again.returncode, said), (first, 130, line + "\n"))
+            refusal = f"--out: another process is running this list into '{folder}'; wait until it ends, or name another folder"
+            self.assertEqual((second.returncode, second.stdout, second.stderr), (2, "", f"harness: {refusal}\n"))
             self.assertTrue(json.loads(out)["interrupted"])   # and not taken by the next one
             self.assertIn(line, run(*endless, "--dry-run").stderr)
 
