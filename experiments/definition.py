@@ -1,6 +1,7 @@
 """An experiment is a TOML file beside this one, checked before anything runs.
 
     title, source        title of the figure, and the published figure that it redraws
+    command              the command of the harness that measures a point, if that is not a run: limits
     run                  options of every run
     [quick], [full]      run: options of that mode; replicates: how many runs each point has
     [[panel]]            one chart
@@ -8,15 +9,18 @@
       x                  {option, title, quick, full}: an option of the command line and its values in either mode; without
                          full, both modes have the values of quick. "processors" stands for 1, 2, 4, ... up to the processors
                          of this machine. scale = "log" spaces doubling values evenly; "steps" connects words that are
-                         increasing amounts of one thing
-      y                  a word of METRICS
+                         increasing amounts of one thing. {each = "batches.lines", ...} takes the points from one document:
+                         from the entry of its list `batches` whose `lines` is x
+      y                  a word of METRICS; or {title, scale} if each curve names its number: "log" spaces doubling values evenly
       run                options of the panel's runs
       order              names of curves from the best to the worst, if only their order was published
       note               text beside the title of the panel; quick_note, full_note: in that mode only
-      [[panel.curve]]    name, run; only: values of x at which it is measured, if not all
+      [[panel.curve]]    name, run; only: values of x at which it is measured, if not all; at: its number in the document, or in
+                         the entry of the list, such as "best_batch.ns"
       [[panel.published]] name, points: [[x, y], ...]
       [[panel.rerun]]    the same, for unpublished numbers from a run of the original's code
 
+In options of a panel or a curve, "processors" is the number of processors of this machine: "--threads=processors".
 A later option replaces an earlier one of the same name, in this order: experiment, mode, the user's own, panel, curve, x. The user's
 options must not include those that distinguish the points of the figure.
 """
@@ -28,6 +32,7 @@ from dataclasses import dataclass, field
 from gaps import NoNumber
 from input_error import InputError
 
+COMMANDS = ("limits",)
 FOLDER = pathlib.Path(__file__).resolve().parent
 MODES = ("quick", "full")
 
@@ -90,6 +95,7 @@ class Curve:
     name: str
     run: list
     only: list  # empty: all
+    at: str = ""  # its number in the document; empty: that of the panel's metric
 
 
 @dataclass
@@ -99,8 +105,11 @@ class Panel:
     x_title: str
     x: list
     scale: str  # linear, log or steps
-    y: str
+    y: str  # a word of METRICS; empty if each curve names its number
+    y_title: str
     curves: list
+    y_log: bool = False
+    each: str = ""  # the list of the document whose entries are the points; empty: each point has runs of its own
     note: str = ""
     order: list = field(default_factory=list)
     beside: list = field(default_factory=list)  # (name with its source, [(x, y), ...])
@@ -117,6 +126,20 @@ class Panel:
     def joined(self):
         """True if x is a quantity, so that its points are joined; false if its values are things."""
         return self.numeric or self.scale == "steps"
+
+    def number(self, curve, x, document):
+        """Returns the y of a curve at x. Raises NoNumber."""
+        path = next(c.at for c in self.curves if c.name == curve)
+        if not path:
+            return METRICS[self.y][1](document)
+        try:
+            if self.each:
+                entries = at(*self.each.split("."))(document)
+                document = next(entry for entry in entries if entry[self.option] == x)
+            return at(*path.split("."))(document)
+        except (KeyError, StopIteration):   # an older harness made the document
+            where = f" of {self.option} {x} in {self.each}" if self.each else ""
+            raise NoNumber(f"the document has no {path}{where}") from None
 
 
 @dataclass(frozen=True)
@@ -138,14 +161,19 @@ class Experiment:
     replicates: int
     panels: list
     points: list
+    command: str = ""  # empty: a run
+
+    def distinct(self):
+        """Returns one point for each list of options, since several points may be numbers of one run."""
+        return list({point.arguments: point for point in self.points}.values())
 
     def notes(self):
         """Returns lines with the options that all runs share, and with the meaning of a point and its whisker."""
         common = [a for a in self.points[0].arguments if all(a in point.arguments for point in self.points)]
         return [
             f"{self.mode}: {' '.join(common)}",
-            f"medians of {self.replicates} runs, each a process of its own with a seed of its own; thin lines go from the least to "
-            "the most",
+            f"medians of {self.replicates} runs, each a process of its own{'' if self.command else ' with a seed of its own'}; thin "
+            "lines go from the least to the most",
         ]
 
 
@@ -210,6 +238,13 @@ class Table:
             raise InputError(f"{self.where}: '{key}' is not a {kind.__name__}")
         return value
 
+    def words(self, key, known, otherwise=None):
+        """Takes one of the known words."""
+        word = self.take(key, str, otherwise)
+        if word != otherwise and word not in known:
+            raise InputError(f"{self.where}: there is no {key} '{word}'; there {'is' if len(known) == 1 else 'are'} {', '.join(known)}")
+        return word
+
     def options(self):
         given = self.take("run", list, [])
         for option in given:
@@ -228,35 +263,53 @@ class Table:
 
 
 def read_panel(table, mode, processors=None):
+    y_scale = "linear"
+    if isinstance(table.rest.get("y"), dict):
+        y_axis = Table(f"{table.where}: y", table.take("y", dict))
+        y, y_title, y_scale = "", y_axis.take("title", str), y_axis.words("scale", ("linear", "log"), "linear")
+        y_axis.done()
+    else:
+        y = table.words("y", METRICS)
+        y_title = METRICS[y][0]
     axis = Table(f"{table.where}: x", table.take("x", dict))
-    option, x_title = axis.take("option", str), axis.take("title", str)
+    if each := axis.take("each", str, ""):
+        each, _, option = each.rpartition(".")
+        if not each:
+            raise InputError(f"{axis.where}: 'each' names a list and a property of its entries: \"batches.lines\"")
+        if y:
+            raise InputError(f"{axis.where}: with 'each', y is a table, and each curve names its number by 'at'")
+    else:
+        option = axis.take("option", str)
+    x_title = axis.take("title", str)
     values = {"quick": axis.rest.pop("quick", None)}
     values["full"] = axis.rest.pop("full", values["quick"])
-    scale = axis.take("scale", str, "linear")
+    scale = axis.words("scale", ("linear", "log", "steps"), "linear")
     axis.done()
-    if scale not in ("linear", "log", "steps"):
-        raise InputError(f"{axis.where}: there is no scale '{scale}'; there are linear, log, steps")
     for m, given in values.items():
         if given != "processors" and (not isinstance(given, list) or not given):
             raise InputError(f"{axis.where}: '{m}' is neither a list nor \"processors\"")
-    x = up_to(processors or len(os.sched_getaffinity(0))) if values[mode] == "processors" else values[mode]
+    processors = processors or len(os.sched_getaffinity(0))
+    x = up_to(processors) if values[mode] == "processors" else values[mode]
     panel = Panel(
         title=table.take("title", str),
         option=option,
         x_title=x_title,
         x=x,
         scale=scale,
-        y=table.take("y", str),
+        y=y,
+        y_title=y_title,
         curves=[],
+        y_log=y_scale == "log",
+        each=each,
         order=table.take("order", list, []),
     )
     notes = {key: table.take(key, str, "") for key in ("note", *(f"{m}_note" for m in MODES))}
     panel.note = "; ".join(note for note in (notes["note"], notes[f"{mode}_note"]) if note)
-    if panel.y not in METRICS:
-        raise InputError(f"{table.where}: there is no y '{panel.y}'; there are {', '.join(METRICS)}")
     run = table.options()
     for curve in table.tables("curve"):
-        panel.curves.append(Curve(curve.take("name", str), merged(run, curve.options()), curve.take("only", list, [])))
+        options = [option.replace("=processors", f"={processors}") for option in merged(run, curve.options())]
+        path = "" if y else curve.take("at", str)
+        panel.curves.append(Curve(curve.take("name", str), options, curve.take("only", list, []), path))
         curve.done()
     for key, origin in BESIDE.items():
         for beside in table.tables(key, []):
@@ -293,6 +346,7 @@ def load(name, mode, own=(), processors=None):
         replicates=replicates,
         panels=[read_panel(panel, mode, processors) for panel in table.tables("panel")],
         points=[],
+        command=table.words("command", COMMANDS, ""),
     )
     table.done()
     for option in own:
@@ -301,10 +355,12 @@ def load(name, mode, own=(), processors=None):
         for panel in experiment.panels:
             if name_of(option) in [f"--{panel.option}", *(name_of(o) for curve in panel.curves for o in curve.run)]:
                 raise InputError(f"{option}: {name_of(option)} tells the points of '{panel.title}' apart")
+    command = [experiment.command] if experiment.command else []
     for i, panel in enumerate(experiment.panels):
         for curve in panel.curves:
             for x in panel.x:
                 if not curve.only or x in curve.only:
-                    arguments = merged(run, mode_run, own, curve.run, [f"--{panel.option}={x}"])
+                    place = [] if panel.each else [f"--{panel.option}={x}"]
+                    arguments = merged(command, run, mode_run, own, curve.run, place)
                     experiment.points.append(Point(i, curve.name, x, arguments))
     return experiment

@@ -4,7 +4,9 @@ CTest runs it and names the harness. By hand:
 LATCHLAB_HARNESS=build/release/harness python3 experiments/experiment_test.py
 """
 
+import contextlib
 import dataclasses
+import io
 import json
 import os
 import pathlib
@@ -13,7 +15,7 @@ import subprocess
 import tempfile
 import unittest
 
-from experiment_testing import FAKE, HARNESS, TREE, fake_in, run_policies
+from experiment_testing import FAKE, HARNESS, LIMITS, TREE, fake_in, run_policies
 
 import definition  # noqa: E402
 import gaps as missing  # noqa: E402
@@ -30,7 +32,9 @@ class Definitions(unittest.TestCase):
             seen, curves, documents = set(), set(), {}
             for point in experiment.points:
                 panel = experiment.panels[point.panel]
-                if any(argument.startswith("--workload=wiscer:") for argument in point.arguments):
+                if experiment.command:
+                    short = ["--footprint=1Mi"]
+                elif any(argument.startswith("--workload=wiscer:") for argument in point.arguments):
                     short = ["--ops=2000"]   # the file says the rest
                 else:
                     short = ["--records=2000", "--ops=2000", "--warmup=0"]
@@ -42,9 +46,10 @@ class Definitions(unittest.TestCase):
                 curves.add((point.panel, point.curve))
                 if panel.option != "threads" and point.curve == panel.curves[0].name:
                     is_first = True
-                if (panel.y, point.arguments) in seen or not is_first:
+                drawn = (panel.y or point.curve, point.arguments)
+                if drawn in seen or not is_first:
                     continue
-                seen.add((panel.y, point.arguments))
+                seen.add(drawn)
                 with self.subTest(name=name, arguments=point.arguments):
                     if point.arguments not in documents:   # two panels may draw different numbers of one run
                         measured, failure = runner.measure(HARNESS, point, 0, 0)
@@ -56,7 +61,7 @@ class Definitions(unittest.TestCase):
                         self.assertIn("--fit", point.arguments)
                         continue
                     try:
-                        self.assertGreaterEqual(definition.METRICS[panel.y][1](document), 0)
+                        self.assertGreaterEqual(panel.number(point.curve, point.x, document), 0)
                     except missing.NoNumber as why:
                         self.assertNotEqual(str(why), "")
 
@@ -122,6 +127,73 @@ class Definitions(unittest.TestCase):
                     (definition.FOLDER / "policies.toml").write_text(wrong)
                     with self.assertRaises(definition.InputError) as caught:
                         definition.load("policies", "quick")
+                finally:
+                    definition.FOLDER = folder
+                self.assertIn(said, str(caught.exception))
+                self.assertEqual(len(str(caught.exception).splitlines()), 1)
+
+
+class Limits(unittest.TestCase):
+    """Tests with limits.toml, whose points are numbers of few documents. The machine has two processors."""
+
+    def setUp(self):
+        scratch = tempfile.TemporaryDirectory()
+        self.addCleanup(scratch.cleanup)
+        self.folder = pathlib.Path(scratch.name)
+        self.experiment = definition.load("limits", "quick", (), 2)
+
+    def measured(self, text):
+        """Measures each run once by a fake harness. Returns the numbers and gaps of the figure."""
+        harness = fake_in(self.folder, text)
+        self.experiment.replicates = 1
+        results = runner.Results(self.folder / "out", "binary")
+        with contextlib.redirect_stderr(io.StringIO()):
+            failures = runner.run(self.experiment, harness, results)
+        return runner.rows(self.experiment, results, failures)
+
+    def test_all_points_of_a_document_come_from_one_run(self):
+        drawn, gaps = self.measured(LIMITS)
+        calls = (self.folder / "calls").read_text().splitlines()
+        self.assertEqual(sorted(calls), [f"limits --footprint=256Mi --threads={n} --json --progress=none" for n in (1, 2)])
+        ys = {(row["panel"], row["curve"], row["x"]): row["y"] for row in drawn}
+        self.assertEqual(ys[0, "one thread", 4], 50)
+        self.assertEqual(ys[0, "a thread for each processor", 24], 200 / 24)
+        self.assertEqual([ys[1, curve, 2] for curve in ("chase", "operation", "independent")], [200, 30, 16])
+        self.assertEqual(ys[2, "read", 1], 9)
+        self.assertEqual([ys[3, curve, "mutex"] for curve in ("a number for each thread", "one number for all")], [13, 50])
+        said = [missing.lines(gaps, self.experiment, number) for number in range(4)]
+        self.assertEqual(said[0], ["left out: all at 32: the document has no ns of lines 32 in batches"])
+        self.assertEqual(said[1], ["left out: transaction: no transactions"])
+        self.assertEqual(said[2], ["left out: write: the document has no write_gb_per_second"])
+        self.assertEqual(missing.noise([row for row in drawn if row["panel"] == 0]), ["noisy: other programs disturbed 2 of 2 runs"])
+        text = runner.summary(self.experiment, drawn, gaps)
+        self.assertIn("medians of 1 runs, each a process of its own; thin lines", text)
+
+    def test_a_failed_run_leaves_out_all_its_points(self):
+        drawn, gaps = self.measured(LIMITS.split("print(")[0] + "sys.exit('harness: out of luck')")
+        self.assertEqual(len((self.folder / "calls").read_text().splitlines()), 2)
+        self.assertEqual(drawn, [])
+        self.assertEqual(len(gaps), len(self.experiment.points))
+        self.assertEqual({gap.reason for gap in gaps}, {"failed: harness: out of luck"})
+
+    def test_a_wrong_file_is_refused_in_one_line(self):
+        good = (TREE / "experiments/limits.toml").read_text()
+        folder = definition.FOLDER
+        for wrong, said in (
+            (good.replace('command = "limits"', 'command = "doctor"'), "there is no command 'doctor'; there is limits"),
+            (good.replace('each = "batches.lines"', 'each = "batches"'), "'each' names a list and a property of its entries"),
+            (good.replace('y = { title = "nanoseconds" }', 'y = "throughput"'), "with 'each', y is a table"),
+            (good.replace('at = "write_gb_per_second"', ""), "curve 2: 'at' is missing"),
+            (good.replace('line, for each thread", scale = "log" }', 'line", scale = "steps" }'), "y: there is no scale 'steps'; there are linear, log"),
+            (good.replace('at = "ns"', 'at = "ns"\nto = 1', 1), "there is no key 'to' here"),
+        ):
+            with tempfile.TemporaryDirectory() as there, self.subTest(said=said):
+                self.assertNotEqual(wrong, good)
+                definition.FOLDER = pathlib.Path(there)
+                try:
+                    (definition.FOLDER / "limits.toml").write_text(wrong)
+                    with self.assertRaises(definition.InputError) as caught:
+                        definition.load("limits", "quick")
                 finally:
                     definition.FOLDER = folder
                 self.assertIn(said, str(caught.exception))
@@ -402,7 +474,7 @@ class Gaps(unittest.TestCase):
         self.assertEqual(definition.METRICS["aborts"][1](document), .5)
 
     def test_points_that_vary_too_much_are_counted(self):
-        rows = [{"curve": c, "x": 1, "y": y, "noisy": False} for c, y in (("a", 2), ("a", 3), ("b", 2), ("b", 3.1))]
+        rows = [{"curve": c, "x": 1, "y": y, "run": y, "noisy": False} for c, y in (("a", 2), ("a", 3), ("b", 2), ("b", 3.1))]
         self.assertEqual(missing.noise(rows), ["too noisy: 1 of 2 points vary more than 1.5-fold from run to run"])
         self.assertEqual(missing.noise(rows[:2]), [])
 
@@ -413,7 +485,7 @@ class Gaps(unittest.TestCase):
         drawn, gaps = runner.rows(self.experiment, self.results)
         self.assertEqual([r["replicate"] for r in drawn], [0, 1, 2])
         self.assertEqual(gaps, [])
-        line = "noisy: in 1 of 3 runs other programs had a thread's processor"
+        line = "noisy: other programs disturbed 1 of 3 runs"
         self.assertEqual(missing.noise(drawn), [line])
         self.assertIn(f"  {line}", runner.summary(self.experiment, drawn, gaps).splitlines())
 

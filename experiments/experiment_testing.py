@@ -38,6 +38,21 @@ print(json.dumps({
 }))
 """
 
+# A fake harness, which records its arguments and answers `harness limits`. It lacks numbers of limits.toml, as an older one would: the
+# last batch, and the rate of writing.
+LIMITS = r"""#!/usr/bin/python3
+import json, pathlib, sys
+with open(pathlib.Path(__file__).parent / "calls", "a") as file:
+    file.write(" ".join(sys.argv[1:]) + "\n")
+print(json.dumps({
+    "machine": {"model": "an example", "topology": "2 processors"}, "notes": ["noisy: a thread waited"],
+    "chase_ns": 200, "operation_ns": 30, "independent_ns": 16, "transaction_ns": None, "transaction_ns_reason": "no transactions",
+    "batches": [{"lines": lines, "ns": 200 / lines} for lines in (1, 2, 3, 4, 6, 8, 12, 16, 24)],
+    "read_gb_per_second": 9,
+    "locks": [{"name": name, "alone_ns": 13, "contended_ns": 50} for name in ("fetch_add", "compare_and_swap", "spin", "mutex")],
+}))
+"""
+
 
 def fake_in(folder, text=FAKE):
     """Writes a harness into the folder, and returns it."""

@@ -13,7 +13,7 @@ import altair
 import vl_convert
 
 import gaps as missing
-from definition import METRICS, number_format, shared_words
+from definition import number_format, shared_words
 from input_error import InputError
 
 COLUMNS = 2   # columns of panels in one picture
@@ -148,7 +148,8 @@ def plot(panel, points, known, look):
     moved = {"xOffset": altair.ExprRef("datum.dodge")} if panel.joined else {}
 
     def y(field):
-        return altair.Y(f"{field}:Q", title=METRICS[panel.y][0])
+        scale = altair.Scale(type="log", base=2) if panel.y_log else altair.Undefined
+        return altair.Y(f"{field}:Q", title=panel.y_title, scale=scale)
 
     ours, beside = dressed(points, names, mine, panel), dressed(known, names, mine, panel)
     own = altair.Chart(altair.Data(values=ours))
@@ -306,7 +307,7 @@ def save_paper(experiment, drawn, gaps, machine, folder, size):
             picture.save(folder / f"{name}.{suffix}", **({"ppi": 300} if suffix == "png" else {}))
         measured = [row for row in drawn if row["panel"] == number]
         lines = [
-            f"{experiment.title}. {panel.title}: {METRICS[panel.y][0]}, by {panel.x_title}.",
+            f"{experiment.title}. {panel.title}: {panel.y_title}, by {panel.x_title}.",
             *said_of(experiment, number, measured, gaps),
             f"source: {experiment.source}",
             *experiment.notes(),

@@ -13,7 +13,7 @@ import subprocess
 import tempfile
 import unittest
 
-from experiment_testing import DRAWS, FAKE, TREE, fake_in, run_policies
+from experiment_testing import DRAWS, FAKE, LIMITS, TREE, fake_in, run_policies
 import definition
 
 PLOT_HEIGHT = 240   # of Look in figure.py
@@ -153,6 +153,31 @@ class Figures(unittest.TestCase):
         self.assertNotIn("Traceback", done.stderr)
         self.assertIn("There is no number to draw", svg)
         self.assertIn("left out: none; rwspin; rtm:20; olc: failed: harness: out of luck", svg)
+
+
+@unittest.skipUnless(DRAWS.exists(), "build/python is not there: figures are drawn where PyPI can be reached")
+class LimitsOfAMachine(unittest.TestCase):
+    """Tests with limits.toml, whose points are numbers of few documents."""
+
+    def setUp(self):
+        scratch = tempfile.TemporaryDirectory()
+        self.addCleanup(scratch.cleanup)
+        self.folder = pathlib.Path(scratch.name)
+        self.harness = fake_in(self.folder, LIMITS)
+
+    def draw(self, *arguments):
+        command = [DRAWS, "-B", TREE / "experiments/run.py", self.harness, "limits", f"--out={self.folder}", *arguments]
+        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
+        self.assertEqual(done.returncode, 0, done.stderr)
+
+    def test_each_panel_is_a_picture_for_papers(self):
+        self.draw("--paper")
+        titles = ("nanoseconds a line, for each thread", "nanoseconds, for each thread", "GB a second", "increment by")
+        for number, title in enumerate(titles, 1):
+            self.assertIn(title, (self.folder / f"limits-{number}.svg").read_text())
+        ticks = re.findall(r">(\d+)</text>", (self.folder / "limits-1.svg").read_text())
+        self.assertTrue({"8", "16", "32", "64", "128"} <= set(ticks), ticks)   # y doubles, too
+        self.assertIn("no transactions", (self.folder / "limits-2.caption.txt").read_text())
 
 
 if __name__ == "__main__":

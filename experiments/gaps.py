@@ -68,10 +68,11 @@ def lines(gaps, experiment, number):
 
 
 def noise(rows, metric=""):
-    """Returns up to two lines. One counts the runs whose processors other programs had. The other counts the points that vary too much
-    from run to run to be compared by eye. `rows` has the runs of one panel, which draws `metric`."""
-    crowded = sum(row["noisy"] for row in rows)
-    lines = [f"noisy: in {crowded} of {len(rows)} runs other programs had a thread's processor"] if crowded else []
+    """Returns up to two lines. One counts the runs that other programs disturbed. The other counts the points that vary too much from
+    run to run to be compared by eye. `rows` has the numbers of one panel, which draws `metric`."""
+    runs = {row["run"]: row["noisy"] for row in rows}
+    crowded = sum(runs.values())
+    lines = [f"noisy: other programs disturbed {crowded} of {len(runs)} runs"] if crowded else []
     by_point = {}
     for row in rows:
         by_point.setdefault((row["curve"], row["x"]), []).append(row["y"])

@@ -56,7 +56,7 @@ def compared(experiment, results):
     points, places, number_of = [], [], {}
     for point in experiment.points:
         runs = [(point.arguments, replicate) for replicate in range(experiment.replicates)]
-        documents = [results.known[run] for run in runs if run in results.known and results.known[run]["throughput"]]
+        documents = [results.known[run] for run in runs if run in results.known and results.known[run].get("throughput")]
         if not documents:
             continue
         if point.arguments not in number_of:

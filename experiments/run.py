@@ -36,7 +36,6 @@ from dataclasses import dataclass, field
 import definition
 import gaps as missing
 from child import ends_with_us
-from definition import METRICS
 from gaps import Gap, NoNumber
 from input_error import InputError
 
@@ -177,9 +176,11 @@ class Results:
 
 def measure(harness, point, replicate, order):
     """Makes one run in a process of its own. Returns its document and "", or None and the reason in one line."""
-    seed = f"--seed={definition.seed_of(point.arguments, replicate)}"
-    command = [harness, *definition.merged(point.arguments, [seed]), "--json", "--progress=none"]
-    command += [f"--block={replicate}", f"--order={order}", f"--replicate={replicate}"]
+    words, place = point.arguments, []
+    if words[0] not in definition.COMMANDS:
+        words = definition.merged(words, [f"--seed={definition.seed_of(words, replicate)}"])
+        place = [f"--block={replicate}", f"--order={order}", f"--replicate={replicate}"]
+    command = [harness, *words, "--json", "--progress=none", *place]
     done = subprocess.run(command, capture_output=True, text=True, check=False, preexec_fn=ends_with_us())
     if done.returncode == 130:
         raise KeyboardInterrupt
@@ -189,6 +190,8 @@ def measure(harness, point, replicate, order):
         document = json.loads(done.stdout)
     except json.JSONDecodeError:
         return None, (done.stderr.strip().splitlines() or [f"exit status {done.returncode}"])[-1]
+    if "status" not in document:   # a document of limits, whose notes say what disturbed it
+        document |= {"status": "noisy" if document["notes"] else "ok", "reason": "; ".join(document["notes"]), "interrupted": False}
     if document["status"] not in COUNTS:
         return None, f"{document['status']}: {document['reason']}"
     if document["interrupted"]:
@@ -202,7 +205,7 @@ def run(experiment, harness, results):
     begun, made = time.monotonic(), 0
     plan = []
     for replicate in range(experiment.replicates):
-        block = list(experiment.points)
+        block = experiment.distinct()
         random.Random(replicate).shuffle(block)
         plan += [(point, replicate, order) for order, point in enumerate(block)]
     for at, (point, replicate, order) in enumerate(plan):
@@ -221,26 +224,30 @@ def run(experiment, harness, results):
 
 
 def rows(experiment, results, failures=()):
-    """The rows to draw, one for each run: panel, curve, x, replicate, y, noisy; and the gaps."""
+    """The rows to draw, one for each run of a point: panel, curve, x, replicate, run, y, noisy; and the gaps."""
     out = []
-    gaps = [Gap(p.panel, p.curve, p.x, replicate, f"failed: {why}") for p, replicate, why in failures]
+    failed = {(point.arguments, replicate): why for point, replicate, why in failures}
+    gaps = []
     for point in experiment.points:
         place = (point.panel, point.curve, point.x)
         if (why := results.why_left_out(point)) is not None:
             gaps.append(Gap(*place, None, why))
             continue
         for replicate in range(experiment.replicates):
-            document = results.known.get((point.arguments, replicate))
+            made = (point.arguments, replicate)
+            document = results.known.get(made)
             if document is None:
+                if made in failed:
+                    gaps.append(Gap(*place, replicate, f"failed: {failed[made]}"))
                 continue
             try:
                 if (none := missing.why_none(document)) is not None:
                     raise NoNumber(none)
-                y = METRICS[experiment.panels[point.panel].y][1](document)
+                y = experiment.panels[point.panel].number(point.curve, point.x, document)
             except NoNumber as why:
                 gaps.append(Gap(*place, replicate, str(why)))
             else:
-                of = {"replicate": replicate, "noisy": document["status"] == "noisy"}
+                of = {"replicate": replicate, "run": made, "noisy": document["status"] == "noisy"}
                 out.append({"panel": point.panel, "curve": point.curve, "x": point.x, "y": y, **of})
     for i, panel in enumerate(experiment.panels):
         if panel.y in ("speedup", "gain"):
@@ -281,7 +288,7 @@ def machine_of(results):
 def summary(experiment, drawn, gaps):
     lines = [experiment.title, f"source: {experiment.source}", *experiment.notes()]
     for i, panel in enumerate(experiment.panels):
-        lines += ["", f"{panel.title}: {METRICS[panel.y][0]}, median (least to most; how many runs)"]
+        lines += ["", f"{panel.title}: {panel.y_title}, median (least to most; how many runs)"]
         if panel.note:
             lines.append(f"  {panel.note}")
         for curve in panel.curves:
@@ -301,7 +308,7 @@ def summary(experiment, drawn, gaps):
 
 def check_known(experiment, results, ran):
     """Prints how many runs of the figure are missing. Raises InputError if all are. `ran` has the options of a run that is there."""
-    runs = [(point, replicate) for point in experiment.points for replicate in range(experiment.replicates)]
+    runs = [(point, replicate) for point in experiment.distinct() for replicate in range(experiment.replicates)]
     absent = [r for r in runs if (r[0].arguments, r[1]) not in results.known and results.why_left_out(r[0]) is None]
     if len(absent) == len(runs):
         raise InputError(f"--redraw: {results.path} has no run with these options; its last run had {' '.join(ran)}")
@@ -340,9 +347,9 @@ def experiment_main(harness, arguments):
         binary, processors, ran = last_run(folder)
     experiment = definition.load(request.name, request.mode, request.own, processors)
     if request.dry:
-        for point in () if request.redraw else experiment.points:
+        for point in () if request.redraw else experiment.distinct():
             print(" ".join([str(harness), *point.arguments]))
-        blocks = f"{experiment.replicates} replicates, each with a seed of its own"
+        blocks = f"{experiment.replicates} replicates{'' if experiment.command else ', each with a seed of its own'}"
         print(f"{len(experiment.points)} points, {blocks}", file=sys.stderr)
         return 0
     results = Results(folder, binary or hashlib.sha256(pathlib.Path(harness).read_bytes()).hexdigest())
