@@ -157,7 +157,7 @@ class Figures(unittest.TestCase):
 
 @unittest.skipUnless(DRAWS.exists(), "build/python is not there: figures are drawn where PyPI can be reached")
 class LimitsOfAMachine(unittest.TestCase):
-    """Tests with limits.toml, whose points are numbers of few documents."""
+    """Tests with limits.toml, which has a panel of bars alone, and documents that the page cannot set side by side."""
 
     def setUp(self):
         scratch = tempfile.TemporaryDirectory()
@@ -178,6 +178,24 @@ class LimitsOfAMachine(unittest.TestCase):
         ticks = re.findall(r">(\d+)</text>", (self.folder / "limits-1.svg").read_text())
         self.assertTrue({"8", "16", "32", "64", "128"} <= set(ticks), ticks)   # y doubles, too
         self.assertIn("no transactions", (self.folder / "limits-2.caption.txt").read_text())
+
+    @unittest.skipUnless(shutil.which("chromium"), "there is no chromium to open the page in")
+    def test_the_page_draws_bars_and_offers_no_comparison(self):
+        self.draw()
+        use = """<script>
+          (async () => {
+            await last;
+            const bars = document.querySelectorAll(".chart path[aria-roledescription=bar]").length;
+            const said = {bars, choose: find("choose").hidden, compare: find("compare").hidden};
+            document.body.replaceChildren(make("pre", JSON.stringify(said)));
+          })();
+        </script>"""
+        page = self.folder / "used.html"
+        page.write_text((self.folder / "figure.html").read_text() + use)
+        command = ["chromium", "--headless", "--no-sandbox", "--disable-gpu", "--virtual-time-budget=20000", "--dump-dom", page.as_uri()]
+        done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=120)
+        said = re.findall(r"<pre>(\{.*?\})</pre>", done.stdout)
+        self.assertEqual([json.loads(text) for text in said], [{"bars": 8, "choose": True, "compare": True}])
 
 
 if __name__ == "__main__":
