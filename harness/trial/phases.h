@@ -149,8 +149,9 @@ class Phases {
  private:
   std::string everyone(const std::function<void(u32)>& task);
   void stop();
-  u32 run_until_full(Worker& me, const Slice& slice, const std::atomic<bool>& stopped, u32 stop_requests,
-                     Latencies* latencies);
+  /// A profile knows the stacks of operations by this function's name (commands/profile.h), so it is not inlined.
+  [[gnu::noinline]] u32 run_until_full(Worker& me, const Slice& slice, const std::atomic<bool>& stopped,
+                                       u32 stop_requests, Latencies* latencies);
   bool make_ready(Worker& me, u32 most);
   std::unique_ptr<Arrivals> arrivals(u32 t, const Rate& rate) const;
   void run_section(u32 t);

@@ -17,6 +17,7 @@
 #include "harness/host/placement.h"
 #include "harness/host/pmu_events.h"
 #include "harness/host/progress.h"
+#include "harness/host/recorder.h"
 #include "harness/host/thread_team.h"
 #include "harness/loop/histogram.h"
 #include "harness/loop/latency.h"
@@ -54,12 +55,14 @@ double look_ns(Clock& clock) {
 /// One run of a plan, phase after phase.
 class Run {
  public:
-  Run(Trial& trial, const Plan& plan, const Topology& topology, ThreadTeam& team, Progress& progress)
+  Run(Trial& trial, const Plan& plan, const Topology& topology, ThreadTeam& team, Progress& progress,
+      Recorder* recorder)
       : trial_(trial),
         plan_(plan),
         topology_(topology),
         team_(team),
         progress_(progress),
+        recorder_(recorder),
         keys_(config_.keys, config_.seed),
         stream_(stream_for(config_.threads)),
         maker_(*stream_, mix_.has(OpKind::kErase) || !trial.keeps(), plan.widths.value),
@@ -73,6 +76,7 @@ class Run {
     look_before();
     if (enter() && fill_payloads() && (mix_.fills() || (load() && verify()))) {
       m_.loaded = true;
+      if (recorder_ != nullptr && goes_on()) recorder_->prepare();
       retouch();
       if (!mix_.fills() && config_.warmup_ns > 0) warm_up();
       m_.left = phases_.left();
@@ -205,6 +209,7 @@ class Run {
     m_.keys_at_start = m_.tally.keys;
     const PackageCounters packages = count_events();
     if (!m_.count_failure.empty()) return std::nullopt;
+    if (recorder_ != nullptr) recorder_->begin();
     measured.reclaim_before = trial_.reclaim();
     measured.before = disturbance_now();
     for (const auto& package : packages) package->begin();
@@ -225,6 +230,7 @@ class Run {
       package->end();
       measured.packages.push_back(package->counts());
     }
+    if (recorder_ != nullptr) recorder_->end();
     observe(measured);
     measured.accessed_cleared = phase.accessed_cleared;
     if (config_.clear_accessed_ns > 0 && phase.accessed_cleared == 0) measured.accessed_stay = why_accessed_stay();
@@ -394,6 +400,7 @@ class Run {
   const Topology& topology_;
   ThreadTeam& team_;
   Progress& progress_;
+  Recorder* const recorder_;
   const KeySet keys_;
   const std::unique_ptr<const Stream> stream_;
   const RequestMaker maker_;
@@ -403,8 +410,9 @@ class Run {
 
 }  // namespace
 
-Measurement run_trial(Trial& trial, const Plan& plan, const Topology& topology, ThreadTeam& team, Progress& progress) {
-  return Run(trial, plan, topology, team, progress).run();
+Measurement run_trial(Trial& trial, const Plan& plan, const Topology& topology, ThreadTeam& team, Progress& progress,
+                      Recorder* recorder) {
+  return Run(trial, plan, topology, team, progress, recorder).run();
 }
 
 }  // namespace latchlab

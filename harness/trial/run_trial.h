@@ -3,6 +3,7 @@
 
 #include "harness/config/plan.h"
 #include "harness/host/progress.h"
+#include "harness/host/recorder.h"
 #include "harness/host/thread_team.h"
 #include "harness/host/topology.h"
 #include "harness/loop/trial.h"
@@ -13,8 +14,9 @@ namespace latchlab {
 /// Runs all phases. The Measurement reports an exception in a phase, a mismatch, an interruption, or a system without
 /// threads for it. Throws InputError if the key file is wrong. Also throws any exception of the calling thread between
 /// phases, such as std::bad_alloc; the team's destructor then ends its threads. The team must not have begun; it has
-/// ended when this returns.
+/// ended when this returns. A `recorder`, if there is one, records the measured phase; a search for a rate (--slo) has
+/// none.
 [[nodiscard]] Measurement run_trial(Trial& trial, const Plan& plan, const Topology& topology, ThreadTeam& team,
-                                    Progress& progress);
+                                    Progress& progress, Recorder* recorder = nullptr);
 
 }  // namespace latchlab

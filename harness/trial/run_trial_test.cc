@@ -7,6 +7,9 @@
 
 #include "harness/host/environment.h"
 #include "harness/host/limits.h"
+#include "harness/host/progress.h"
+#include "harness/host/recorder.h"
+#include "harness/host/topology.h"
 #include "harness/loop/toy_index_testing.h"
 #include "harness/loop/trial.h"
 #include "harness/trial/trial_testing.h"
@@ -62,6 +65,43 @@ TEST_CASE("a trial of lookups loads, verifies, measures and validates") {
   CHECK(result.placement.threads[0].observed_cpu);
   CHECK(*result.limits.footprint == limits_footprint(*result.memory.index_reserved, available_memory()));
   CHECK(phases_of(result) == std::vector<std::string>{"load", "verify", "warmup", "measure", "validate", "limits"});
+}
+
+/// Note the phases of a run and the calls of its recorder, in their order.
+class NotesPhases final : public Progress {
+ public:
+  explicit NotesPhases(std::vector<std::string>& notes) : notes_(notes) {}
+  void begin(std::string_view phase, u64, u64) override { notes_.emplace_back(phase); }
+  void advance(u64) override {}
+  void end() override {}
+  void title(std::string) override {}
+
+ private:
+  std::vector<std::string>& notes_;
+};
+
+class NotesRecorder final : public Recorder {
+ public:
+  explicit NotesRecorder(std::vector<std::string>& notes) : notes_(notes) {}
+  void prepare() noexcept override { notes_.emplace_back("(prepare)"); }
+  void begin() noexcept override { notes_.emplace_back("(begin)"); }
+  void end() noexcept override { notes_.emplace_back("(end)"); }
+
+ private:
+  std::vector<std::string>& notes_;
+};
+
+TEST_CASE("a recorder records the measured phase alone, and is ready before the warm-up") {
+  std::vector<std::string> notes;
+  NotesPhases progress(notes);
+  NotesRecorder recorder(notes);
+  const Plan plan = testing::plan_of(small("lookup"));
+  VirtualTeam team;
+  TrialOf<Toy<u64>> trial(plan);
+  const Measurement measurement = run_trial(trial, plan, Topology::discover(), team, progress, &recorder);
+  CHECK(measurement.operations() > 0);
+  CHECK(notes == std::vector<std::string>{"load", "verify", "(prepare)", "warmup", "(begin)", "measure", "(end)",
+                                          "validate", "limits"});
 }
 
 TEST_CASE("in virtual time every repetition of a run is the same to the nanosecond") {
