@@ -4,6 +4,7 @@
 #include <cerrno>
 #include <csignal>
 #include <cstring>
+#include <utility>
 
 #include <fcntl.h>
 #include <poll.h>
@@ -53,8 +54,8 @@ bool drain(int file, std::string& text) {
   return n > 0 || (n < 0 && errno == EINTR);
 }
 
-/// Executes `binary` in the child. If that fails, writes the error to `failed` and ends. The parent's other threads do
-/// not exist here but may have held locks, so the child only makes system calls.
+/// Executes `binary`, which PATH finds if it is no path, in the child. If that fails, writes the error to `failed` and
+/// ends. The parent's other threads do not exist here but may have held locks, so the child only makes system calls.
 [[noreturn]] void become(const char* binary, char* const* argv, pid_t parent, const Pipe& out, const Pipe& err,
                          int failed) {
   // The child must die with its parent: else it would go on measuring, and disturb the next run.
@@ -66,16 +67,14 @@ bool drain(int file, std::string& text) {
   const int nothing = open("/dev/null", O_RDONLY);
   good = good && nothing >= 0 && dup2(nothing, STDIN_FILENO) >= 0 && dup2(out.write_end, STDOUT_FILENO) >= 0 &&
          dup2(err.write_end, STDERR_FILENO) >= 0;
-  if (good) (void)execv(binary, argv);
+  if (good) (void)execvp(binary, argv);
   const int error = errno;
   (void)!write(failed, &error, sizeof(error));
   _exit(1);
 }
 
-/// Forks and executes `binary`. Throws OutputError if that fails.
-pid_t start(const std::string& binary, const std::vector<std::string>& args, const Pipe& out, const Pipe& err) {
-  std::vector<std::string> words{"harness"};
-  words.insert(words.end(), args.begin(), args.end());
+/// Forks and executes `binary` with `words`. Throws OutputError if that fails.
+pid_t start(const std::string& binary, std::vector<std::string> words, const Pipe& out, const Pipe& err) {
   std::vector<char*> argv;
   for (std::string& word : words) argv.push_back(word.data());
   argv.push_back(nullptr);
@@ -90,19 +89,10 @@ pid_t start(const std::string& binary, const std::vector<std::string>& args, con
   return child;
 }
 
-}  // namespace
-
-std::string Output::complaint() const {
-  if (!err.empty()) return err.substr(0, err.find('\n'));
-  return fmt::format("no result document; {}", WIFSIGNALED(wait_status)
-                                                   ? fmt::format("killed by signal {}", WTERMSIG(wait_status))
-                                                   : fmt::format("exit status {}", WEXITSTATUS(wait_status)));
-}
-
-Output run_process(const std::string& binary, const std::vector<std::string>& args) {
+Output run_to_end(const std::string& binary, std::vector<std::string> words) {
   Pipe out;
   Pipe err;
-  const pid_t child = start(binary, args, out, err);
+  const pid_t child = start(binary, std::move(words), out, err);
   Pipe::close_end(out.write_end);
   Pipe::close_end(err.write_end);
 
@@ -120,6 +110,27 @@ Output run_process(const std::string& binary, const std::vector<std::string>& ar
   }
   while (waitpid(child, &output.wait_status, 0) < 0 && errno == EINTR) {}
   return output;
+}
+
+}  // namespace
+
+std::string Output::complaint() const {
+  if (!err.empty()) return err.substr(0, err.find('\n'));
+  return fmt::format("no result document; {}", WIFSIGNALED(wait_status)
+                                                   ? fmt::format("killed by signal {}", WTERMSIG(wait_status))
+                                                   : fmt::format("exit status {}", WEXITSTATUS(wait_status)));
+}
+
+Output run_process(const std::string& binary, const std::vector<std::string>& args) {
+  std::vector<std::string> words{"harness"};
+  words.insert(words.end(), args.begin(), args.end());
+  return run_to_end(binary, std::move(words));
+}
+
+Output run_program(const std::string& name, const std::vector<std::string>& args) {
+  std::vector<std::string> words{name};
+  words.insert(words.end(), args.begin(), args.end());
+  return run_to_end(name, std::move(words));
 }
 
 }  // namespace latchlab

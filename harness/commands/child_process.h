@@ -22,4 +22,7 @@ struct Output {
 /// live as long as this process. Throws OutputError if the process cannot be started.
 [[nodiscard]] Output run_process(const std::string& binary, const std::vector<std::string>& args);
 
+/// Runs a program that PATH finds, in the same way.
+[[nodiscard]] Output run_program(const std::string& name, const std::vector<std::string>& args);
+
 }  // namespace latchlab
