@@ -60,6 +60,7 @@ INSTEAD = {
     "order": "--seed=N",
     "out": "--markdown=FILE",
     "json": "--markdown=FILE",
+    "profile": "harness --profile=FILE",
     "progress": "nothing",
     "fit": "fewer --threads",
     "topology": "harness --topology=MACHINE",

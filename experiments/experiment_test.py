@@ -543,6 +543,7 @@ class Words(unittest.TestCase):
             (["policies", "--quick", "--full"], "--quick and --full: give one of them"),
             (["--quick"], "the name is missing"),
             (["policies", "--", "records=3"], "behind '--' stand options of a run"),
+            (["policies", "--", "--profile=x.svg"], "--profile: a picture shows one run, and a figure has many"),
             (["policies", "--", "--threads=1"], "--threads tells the points of 'Uniform lookups' apart"),
             (["policies", "--out=/proc/nowhere"], "--out: /proc/nowhere"),
             (["policies", "--paper", "--width=wide"], "--width=wide: a number of points from 72 to 2000"),

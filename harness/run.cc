@@ -6,9 +6,11 @@
 #include <optional>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "harness/commands/child_process.h"
 #include "harness/commands/plan.h"
+#include "harness/commands/profile.h"
 #include "harness/config/expected_time.h"
 #include "harness/config/numbers.h"
 #include "harness/host/clock.h"
@@ -17,6 +19,7 @@
 #include "harness/host/native_team.h"
 #include "harness/host/placement.h"
 #include "harness/host/progress.h"
+#include "harness/host/recorder.h"
 #include "harness/loop/trial.h"
 #include "harness/result/build_info.h"
 #include "harness/result/report.h"
@@ -58,7 +61,9 @@ std::unique_ptr<Trial> made_in_place(const Pair& pair, const Plan& plan) {
   return trial;
 }
 
-TrialResult run_one(const Plan& plan, const Registry& registry, const Topology& topology, Progress& progress) {
+/// Runs a point. `profile_file` is the file for its flame graph; empty for none.
+TrialResult run_one(const Plan& plan, const Registry& registry, const Topology& topology, Progress& progress,
+                    const std::string& profile_file, const std::string& command_line) {
   const Config& config = plan.config;
   if (!plan.skip.empty()) return without_run(Status::kSkipped, plan.skip, config);
   const Pair& pair = registry.find(config.index.name, config.sync.name, config.key_kind());
@@ -67,7 +72,14 @@ TrialResult run_one(const Plan& plan, const Registry& registry, const Topology& 
     const bool sure = allow_huge_pages(config.huge_pages == HugePages::kThp);
     const std::unique_ptr<Trial> trial = made_in_place(pair, plan);
     NativeTeam team;
-    TrialResult result = document(plan, topology, run_trial(*trial, plan, topology, team, progress));
+    std::optional<Profile> profile;
+    if (!profile_file.empty()) profile.emplace(profile_file, plan);
+    Recorder* const recorder = profile ? &*profile : nullptr;
+    TrialResult result = document(plan, topology, run_trial(*trial, plan, topology, team, progress, recorder));
+    if (profile) {
+      progress.begin("profile", 0, 0);
+      result.health.notes.push_back(profile->draw(command_line, trial->elides()));
+    }
     if (!sure) {
       result.health.notes.push_back("the kernel does not let a process refuse huge pages: malloc may have got some");
     }
@@ -185,7 +197,8 @@ int run_all(const RunCommand& command, const std::vector<std::string>& command_l
       progress->begin("in a process of its own", 0, 0);
       outcome = run_apart(planned, std::move(result));
     } else {
-      result.trial = run_one(planned, registry, topology, *progress);
+      result.trial = run_one(planned, registry, topology, *progress, command.profile,
+                             fmt::format("{}", fmt::join(command_line, " ")));
       outcome.document = document_of(result);
       outcome.good = is_good(result.trial.status, planned.config.strict);
       outcome.result = std::move(result);

@@ -59,6 +59,23 @@ std::string check_out(const std::optional<std::string>& folder, bool dry_run) {
   return *folder;
 }
 
+/// Checks --profile, and that its file can be written: an error after the run would come too late.
+std::string check_profile(const std::optional<std::string>& file, const std::vector<Plan>& runs) {
+  if (!file) return "";
+  if (!file->ends_with(".svg")) {
+    throw InputError(fmt::format("--profile: '{}' does not end with .svg, which the picture is", *file));
+  }
+  if (runs.size() > 1) {
+    throw InputError(
+        fmt::format("--profile: a picture shows one run, and these are {}; name one of them", runs.size()));
+  }
+  if (runs.front().config.slo) {
+    throw InputError("--profile: --slo measures many rates; profile the one that it finds, with --rate");
+  }
+  const NewFile probe("profile", *file);
+  return *file;
+}
+
 /// Applies a value of an option. The error for a list without braces says how to write a list.
 void apply(const OptionEntry& option, Config& config, const std::string& value) {
   try {
@@ -114,7 +131,8 @@ std::vector<std::string> words_of_run(const Config& config, const Given& axes, s
 }
 
 /// Throws InputError for options that have no effect because a file's requests are written and nothing runs.
-void check_writes_requests(const RunCommand& command, const Given& given, const std::optional<std::string>& out) {
+void check_writes_requests(const RunCommand& command, const Given& given, const std::optional<std::string>& out,
+                           const std::optional<std::string>& profile) {
   const auto& run = *std::ranges::find_if(command.runs, [](const Plan& one) { return !one.requests_to.empty(); });
   const auto refuse = [&](std::string_view what) {
     throw InputError(fmt::format(
@@ -128,6 +146,7 @@ void check_writes_requests(const RunCommand& command, const Given& given, const 
   }
   if (command.json) refuse("--json: it does not reach");
   if (out) refuse("--out: it does not reach");
+  if (profile) refuse("--profile: it does not reach");
   if (!command.machine.empty()) refuse("--topology: it does not reach");
   if (command.dry_run) refuse("--dry-run: it does not reach");
 }
@@ -142,9 +161,11 @@ RunCommand parse_run(const std::vector<std::string>& args, const Surroundings& h
   command.dry_run = take(given, "dry-run").has_value();
   if (command.dry_run && command.json) throw InputError("--dry-run: nothing runs, so --json has no documents to print");
   const std::optional<std::string> out = take(given, "out");
+  const std::optional<std::string> profile = take(given, "profile");
+  if (command.dry_run && profile) throw InputError("--dry-run: nothing runs, so --profile has nothing to draw");
   if (const auto machine = take(given, "topology")) {
-    if (command.json || out)
-      throw InputError("--topology: a plan has no results, so neither --json nor --out means anything");
+    if (command.json || out || profile)
+      throw InputError("--topology: a plan has no results, so none of --json, --out and --profile means anything");
     if (command.dry_run) throw InputError("--dry-run: --topology runs nothing either; give one of them");
     command.machine = *machine;
   }
@@ -227,7 +248,7 @@ RunCommand parse_run(const std::vector<std::string>& args, const Surroundings& h
   }
   if (!any_runs) throw InputError(first_skip);
   if (std::ranges::any_of(command.runs, [](const Plan& run) { return !run.requests_to.empty(); })) {
-    check_writes_requests(command, given, out);
+    check_writes_requests(command, given, out, profile);
     return command;
   }
   for (const Plan& run : command.runs) {
@@ -239,6 +260,7 @@ RunCommand parse_run(const std::vector<std::string>& args, const Surroundings& h
   for (std::size_t i = 0; i < command.runs.size() && needs_words; ++i) {
     command.runs[i].words = words_of_run(command.runs[i].config, axes, i / reps, defaults);
   }
+  command.profile = check_profile(profile, command.runs);
   command.out = check_out(out, command.dry_run);
   return command;
 }

@@ -150,6 +150,8 @@ const std::vector<OptionEntry>& option_rows() {
       {"out", "FOLDER", "none",
        "folder for a JSON document of each run; the same list, stopped before its end, goes on there", nullptr},
       {"json", "", "", "print the documents, one a line, instead of the table", nullptr},
+      {"profile", "FILE", "none", "flame graph (.svg) of the measured operations of one run, which Linux perf samples",
+       nullptr},
       {"progress", "KIND", "auto", "progress on stderr: auto, plain or none", nullptr, "auto plain none"},
       {"strict", "", "", "refuse a run that would be degraded; exit with status 1 if one turns out degraded or noisy",
        nullptr},

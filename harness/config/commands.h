@@ -20,6 +20,7 @@ struct RunCommand {
   std::vector<Alloc> mallocs;  ///< distinct allocators of the runs; with several, each run is a process of its own
   std::string machine;         ///< --topology: the machine that the runs are only planned for; empty for this machine
   std::string out;             ///< folder for result documents; empty for none
+  std::string profile;         ///< file for a flame graph of the only run; empty for none
   bool json = false;           ///< documents on stdout instead of the table
   bool dry_run = false;        ///< the runs are only listed, by Plan::words
   ProgressMode progress = ProgressMode::kAuto;
