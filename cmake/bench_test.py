@@ -152,6 +152,16 @@ class Builds(Tree):
                          r"bench: building art:rtm, 20 steps, about \d+ s; other pairs are built when they are asked for\n"
                          r"bench: built: configure \d+ s, the library \d+ s, art:rtm \d+ s\n")
 
+    def test_a_profile_needs_perf(self):
+        for arguments, asks in ((["--profile=x.svg"], True), ([], False)):
+            with self.subTest(arguments=arguments):
+                done = self.bench("--index=art", *arguments)
+                self.assertEqual(done.returncode, 0, done.stderr)
+                asked = re.search("^dpkg-query .*", (self.folder / "calls").read_text(), re.MULTILINE)[0].split()
+                self.assertEqual("linux-perf" in asked, asks)
+                self.assertIn("cmake", asked)
+                self.calls()
+
     def test_a_missing_pair_is_added_and_an_existing_one_is_not(self):
         self.lacks("art:rtm", "art:olc")
         self.bench("--index=art", "--sync=rtm")

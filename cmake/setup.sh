@@ -20,6 +20,9 @@ experiment_modules="altair>=5.5,<7 vl-convert-python>=1.7,<2"
 export_packages="python3"
 parquet_modules="pyarrow>=15,<27"
 
+# `./bench --profile=FILE` adds perf, and addr2line for the names of inlined functions.
+profile_packages="linux-perf binutils"
+
 # The module with which the notebook in docs/notebooks reads an export.
 notebook_modules="pandas>=2,<4"
 
@@ -63,13 +66,14 @@ take_install() {
 
 # purpose_of PACKAGE...: prints the packages by purpose, one line for each.
 purpose_of() {
-  local package build="" scripts="" test="" draw="" other=""
+  local package build="" scripts="" test="" draw="" profile="" other=""
   for package; do
-    case " ${bench_packages//$'\n'/ } | $export_packages | ${test_packages//$'\n'/ } | $experiment_packages " in
-      *" $package "*\|*\|*\|*) build+=" $package" ;;
-      *\|*" $package "*\|*\|*) scripts+=" $package" ;;
-      *\|*\|*" $package "*\|*) test+=" $package" ;;
-      *\|*\|*\|*" $package "*) draw+=" $package" ;;
+    case " ${bench_packages//$'\n'/ } | $export_packages | ${test_packages//$'\n'/ } | $experiment_packages | $profile_packages " in
+      *" $package "*\|*\|*\|*\|*) build+=" $package" ;;
+      *\|*" $package "*\|*\|*\|*) scripts+=" $package" ;;
+      *\|*\|*" $package "*\|*\|*) test+=" $package" ;;
+      *\|*\|*\|*" $package "*\|*) draw+=" $package" ;;
+      *\|*\|*\|*\|*" $package "*) profile+=" $package" ;;
       *) other+=" $package" ;;
     esac
   done
@@ -77,6 +81,7 @@ purpose_of() {
   [ -z "$scripts" ] || printf '  to run scripts:%s\n' "$scripts"
   [ -z "$test" ] || printf '  to test it:%s\n' "$test"
   [ -z "$draw" ] || printf '  to draw figures:%s\n' "$draw"
+  [ -z "$profile" ] || printf '  to profile:%s\n' "$profile"
   [ -z "$other" ] || printf '  besides:%s\n' "$other"
 }
 

@@ -52,9 +52,9 @@ class Tools(unittest.TestCase):
 
 
 class Question(Tools):
-    """Tests of ensure_packages on a machine without g++ and catch2. dpkg-query and apt-get are fakes; nothing is installed."""
+    """Tests of ensure_packages on a machine without g++, catch2 and perf. dpkg-query and apt-get are fakes; nothing is installed."""
 
-    CALL = "ensure_packages ask g++ cmake catch2; echo installed"
+    CALL = "ensure_packages ask g++ cmake catch2 linux-perf; echo installed"
 
     def setUp(self):
         super().setUp()
@@ -90,9 +90,10 @@ class Question(Tools):
         stdout, shown, status = self.answer(b"\n")
         self.assertEqual((stdout, status), ("installed\n", 0), shown)
         self.assertEqual(len(self.installs()), 1)
-        self.assertTrue(self.installs()[0].endswith("g++ catch2"))
+        self.assertTrue(self.installs()[0].endswith("g++ catch2 linux-perf"))
         self.assertIn("to build and run the harness: g++\r\n", shown)
         self.assertIn("to test it: catch2\r\n", shown)
+        self.assertIn("to profile: linux-perf\r\n", shown)
         self.assertEqual(shown.count("[Y/n]"), 1)
 
     def test_no_and_end_of_input_install_nothing_and_name_the_command(self):
@@ -100,7 +101,7 @@ class Question(Tools):
             with self.subTest(answer=answer):
                 stdout, shown, status = self.answer(answer)
                 self.assertEqual(status, 2, shown)
-                self.assertEqual(stdout, "sudo apt-get update && sudo apt-get install -y --no-install-recommends g++ catch2\n")
+                self.assertEqual(stdout, "sudo apt-get update && sudo apt-get install -y --no-install-recommends g++ catch2 linux-perf\n")
                 self.assertEqual(self.installs(), [])
 
     def test_without_a_terminal_nobody_is_asked(self):
