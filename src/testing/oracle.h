@@ -33,9 +33,9 @@ class Oracle {
 
   void find(const std::string& key) {
     const auto at = model_.find(key);
-    const std::optional<u64> wanted = at == model_.end() ? std::nullopt : std::optional(at->second);
     const std::optional<u64> found = session_.find(key);
-    answer("find", key, found ? std::to_string(*found) : "absent", wanted ? std::to_string(*wanted) : "absent");
+    answer("find", key, found ? std::to_string(*found) : "absent",
+           at == model_.end() ? "absent" : std::to_string(at->second));
   }
   void find_batch(const std::vector<std::string>& keys, BatchOrder order) {
     const std::vector<std::optional<u64>> found = session_.find_batch(keys, order);
