@@ -27,8 +27,8 @@ namespace {
 
 constexpr u64 kPatienceNs = 10'000'000'000;
 
-/// The part of a stack that is copied with a sample, in bytes. A batch of lookups has 2 KiB of arrays on it.
-constexpr int kStackBytes = 4096;
+/// The part of a stack that is copied with a sample, in bytes. A batch of lookups under olc needs more than 4 KiB.
+constexpr int kStackBytes = 8192;
 
 OutputError cannot_start(int error) {
   if (error == ENOENT) return OutputError("perf is missing; install the package linux-perf");

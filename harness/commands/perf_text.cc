@@ -10,6 +10,7 @@ namespace {
 
 /// The function that runs operations on a thread: its callees are the measured code (trial/phases.h).
 constexpr std::string_view kCaller = "latchlab::Phases::run_until_full";
+constexpr std::string_view kThread = "latchlab::NativeTeam::work";
 
 /// Takes the first line off `text`.
 std::string_view take_line(std::string_view& text) {
@@ -99,6 +100,12 @@ u64 CodeSegment::in_file(u64 printed) const {
   if (printed - loaded < size) return printed - loaded + address;
   if (printed - offset < size) return printed - offset + address;
   return printed;
+}
+
+bool is_cut(const PerfSample& sample) {
+  return std::ranges::none_of(sample.frames, [](const PerfFrame& frame) {
+    return frame.symbol.starts_with(kCaller) || frame.symbol.starts_with(kThread) || frame.symbol == "main";
+  });
 }
 
 std::vector<StackFrame> stack_of_operation(const PerfSample& sample, std::string_view program, const CodeSegment& code,

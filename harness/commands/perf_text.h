@@ -56,6 +56,10 @@ struct CodeSegment {
 [[nodiscard]] std::vector<StackFrame> stack_of_operation(const PerfSample& sample, std::string_view program,
                                                          const CodeSegment& code, const InlinedAt& inlined);
 
+/// Returns true if a sample's stack does not reach the function with which its thread began: perf copied too little of
+/// it. Then the sample may be of an operation although stack_of_operation returns nothing.
+[[nodiscard]] bool is_cut(const PerfSample& sample);
+
 /// Returns perf's reason for failing, which is the first paragraph of its stderr, in one line; empty if it has none.
 [[nodiscard]] std::string complaint_of_perf(std::string_view err);
 

@@ -79,6 +79,14 @@ TEST_CASE("a sample outside the operations has no stack", "[profile]") {
   CHECK(stack_of_operation(read_perf_script(kScript)[1], "/bin/harness", {}, {}).empty());
 }
 
+TEST_CASE("a stack is cut if it reaches neither the operation's call nor the beginning of its thread", "[profile]") {
+  const auto samples = read_perf_script(kScript);
+  CHECK_FALSE(is_cut(samples[0]));
+  CHECK(is_cut(samples[1]));
+  CHECK_FALSE(is_cut(read_perf_script("e:\n\t 1 wait (/h)\n\t 2 latchlab::NativeTeam::work (/h)\n").at(0)));
+  CHECK_FALSE(is_cut(read_perf_script("e:\n\t 1 wait (/h)\n\t 2 main (/h)\n").at(0)));
+}
+
 TEST_CASE("a function without a symbol has its file's name", "[profile]") {
   const auto samples = read_perf_script(
       "e:\n\t 1 [unknown] ([vdso])\n\t 2 [unknown] (/usr/lib/libx.so.1)\n\t 3 latchlab::Phases::run_until_full (/h)\n");

@@ -113,7 +113,11 @@ void Profile::end() noexcept {
 }
 
 std::string Profile::draw(const std::string& command, bool elides) {
-  const auto none = [&](std::string_view why) { return fmt::format("there is no profile: {}", why); };
+  const auto none = [&](std::string_view why) {
+    std::error_code unknown;
+    const bool old = std::filesystem::exists(file_, unknown);
+    return fmt::format("there is no profile: {}{}", why, old ? fmt::format("; {} is of an earlier run", file_) : "");
+  };
   if (why_.empty()) why_ = perf_->end();
   if (!why_.empty()) return none(why_);
   if (stop_requested()) return none("the run was interrupted");
@@ -125,9 +129,13 @@ std::string Profile::draw(const std::string& command, bool elides) {
     const InlinedAt inlined = inlined_in(samples, program, code);
     std::vector<SampledStack> stacks;
     std::set<std::string> events;
+    u64 cut = 0;
     for (const PerfSample& sample : samples) {
       std::vector<StackFrame> stack = stack_of_operation(sample, program, code, inlined);
-      if (stack.empty()) continue;
+      if (stack.empty()) {
+        cut += is_cut(sample) ? 1 : 0;
+        continue;
+      }
       stacks.push_back({.frames = std::move(stack), .samples = 1});
       events.insert(event_name(sample.event));
     }
@@ -137,8 +145,9 @@ std::string Profile::draw(const std::string& command, bool elides) {
     std::vector<std::string> lines{
         command,
         fmt::format("{}, in operations; {} more outside are not drawn (making requests, waiting for other threads)",
-                    counts, samples.size() - stacks.size()),
+                    counts, samples.size() - stacks.size() - cut),
         "orange: the harness, the index and the policy; green: libraries; blue: the kernel"};
+    if (cut != 0) lines.push_back(fmt::format("{} more are not drawn, since perf copied too little of the stack", cut));
     if (inlined.empty())
       lines.emplace_back("addr2line (package binutils) found no inlined functions: a box may hold others");
     if (elides) {

@@ -2,7 +2,7 @@
 
 // --profile: samples the measured operations of a run by Linux perf, and draws them as a flame graph.
 //
-// perf copies 4 KiB of stack with each sample, and unwinds it after the run by the tables that exceptions use. A pair
+// perf copies 8 KiB of stack with each sample, and unwinds it after the run by the tables that exceptions use. A pair
 // has no frame pointers, and its functions are inlined into its loop. So one addr2line over all sampled addresses then
 // names the functions that were inlined there.
 //

@@ -65,6 +65,7 @@ cpu-clock:pppH:
 
 cpu-clock:pppH: 
 \t    40 latchlab::Phases::make_ready (/somewhere/harness)
+\t    50 latchlab::NativeTeam::work (/somewhere/harness)
 
 """
 
@@ -196,6 +197,21 @@ class RealPerf(unittest.TestCase):
             xml.etree.ElementTree.fromstring(picture)
             self.assertIn("RunnerOf&lt;", picture)
             self.assertEqual([path.name for path in pathlib.Path(folder).iterdir()], ["flames.svg"])
+
+    def test_the_stacks_of_batches_are_whole(self):
+        with tempfile.TemporaryDirectory() as folder:
+            file = pathlib.Path(folder) / "flames.svg"
+            done = subprocess.run([HARNESS, "--json", "--sync=olc", "--batch=64", "--records=100k", "--time=300ms", f"--profile={file}"],
+                                  capture_output=True, text=True, timeout=120, check=False)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            notes = json.loads(done.stdout)["health"]["notes"]
+            refused = [note for note in notes if note.startswith("there is no profile: ")]
+            if refused:
+                self.skipTest(refused[0])
+            picture = file.read_text()
+            drawn = int(re.search(r"(\d+) samples? of", picture).group(1))
+            cut = re.search(r"(\d+) more are not drawn, since perf copied too little", picture)
+            self.assertLess(int(cut.group(1)) if cut else 0, drawn)
 
 
 if __name__ == "__main__":
