@@ -129,7 +129,22 @@ std::vector<std::string> missing_pairs(const std::vector<std::string>& args, con
 }
 
 std::vector<NamedPoint> named_points(const std::vector<std::string>& args, const Registry& registry) {
-  return points_of(options_of_run(args), registry);
+  const Given given = options_of_run(args);
+  std::vector<NamedPoint> points = points_of(given, registry);
+  for (const auto& [name, values] : given) {
+    const OptionEntry& option = option_row(name);
+    if (option.apply == nullptr) continue;
+    for (const std::string& value : expand_axis("--" + name, values)) {
+      Config alone;
+      option.apply(alone, value);
+      if (name == "workload") (void)Workload(alone.workload, 0);
+    }
+  }
+  for (const NamedPoint& point : points) {
+    const std::size_t colon = point.pair.find(':');
+    registry.check_existence(point.pair.substr(0, colon), point.pair.substr(colon + 1));
+  }
+  return points;
 }
 
 }  // namespace latchlab

@@ -21,7 +21,8 @@ struct NamedPoint {
 };
 
 /// Returns the points that the options of runs name; the last option changes fastest. Nothing is planned, so the build
-/// may lack the pairs. Throws InputError for what is no option or no list, and for more than 100,000 points.
+/// may lack the pairs. Throws InputError for what is no option, no list or no value of its option, for an index or a
+/// policy that does not exist, and for more than 100,000 points.
 [[nodiscard]] std::vector<NamedPoint> named_points(const std::vector<std::string>& args, const Registry& registry);
 
 }  // namespace latchlab

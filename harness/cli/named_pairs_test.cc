@@ -92,6 +92,11 @@ TEST_CASE("points are the product of all lists, each with the pair that it means
   const auto refused = [](const Words& args) { return testing::refusal([&] { (void)named_points(args, a_part()); }); };
   CHECK(contains(refused({"--no-such=1"}), "there is no option --no-such"));
   CHECK(contains(refused({"--threads=1..400", "--records=1..400"}), "make more than 100000 runs"));
+  CHECK(contains(refused({"--threads={1,0}"}), "--threads: 0 is too small"));
+  CHECK(contains(refused({"--index={art,nosuch}"}), "--index: there is no 'nosuch'"));
+  CHECK(contains(refused({"--sync=nosuch"}), "--sync: there is no 'nosuch'"));
+  CHECK(contains(refused({"--workload=nosuch"}), "nosuch"));
+  CHECK(named_points({"--index=art", "--sync=rowex"}, a_part())[0].pair == "art:rowex");  // the build lacks it
 }
 
 TEST_CASE("lists and messages also name the pairs that a build lacks", "[cli]") {

@@ -61,7 +61,7 @@ std::vector<std::string> Registry::existing_policies() const {
   return words;
 }
 
-void Registry::check_words(std::string_view index, std::string_view policy) const {
+void Registry::check_existence(std::string_view index, std::string_view policy) const {
   const auto check = [&](std::string_view option, std::string_view word, const std::vector<std::string>& known) {
     if (std::find(known.begin(), known.end(), word) != known.end()) return;
     throw InputError(fmt::format("--{}: there is no '{}'; {} {}{}", option, word,
@@ -70,6 +70,10 @@ void Registry::check_words(std::string_view index, std::string_view policy) cons
   };
   check("index", index, existing_indexes());
   check("sync", policy, existing_policies());
+}
+
+void Registry::check_words(std::string_view index, std::string_view policy) const {
+  check_existence(index, policy);
   if (!lacks(index, policy)) return;
   throw InputError(fmt::format(
       "--sync: {} under {} is not in this build, which has a part of all pairs; ./bench builds what it is asked for",

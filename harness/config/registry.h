@@ -92,8 +92,9 @@ class Registry {
   void add(Pair pair);
   void add_lacking(Lacking lacking);
 
-  /// Throws InputError if the index or the policy does not exist, or if this build lacks the pair. Both may exist
-  /// without being a pair.
+  /// Throws InputError if the index or the policy does not exist, in this build or another.
+  void check_existence(std::string_view index, std::string_view policy) const;
+  /// Does so too if this build lacks the pair. Both may exist without being a pair.
   void check_words(std::string_view index, std::string_view policy) const;
 
   /// Returns the pair of a run. If there is none, throws InputError that lists the existing words and suggests the
