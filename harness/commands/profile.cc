@@ -68,8 +68,7 @@ InlinedAt inlined_in(const std::vector<PerfSample>& samples, const std::string& 
       if (frame.file == program) addresses.insert(code.in_file(frame.address));
     }
   }
-  std::vector<std::string> words{"-a", "-f", "-i", "-C", "-e", "/proc/self/exe"};
-  words.back() = program;
+  std::vector<std::string> words{"-a", "-f", "-i", "-C", "-e", program};
   for (const u64 address : addresses) words.push_back(fmt::format("{:#x}", address));
   try {
     return read_addr2line(run_program("addr2line", words).out);

@@ -183,35 +183,33 @@ class Profiles(unittest.TestCase):
 
 
 class RealPerf(unittest.TestCase):
+    def setUp(self):
+        temporary = tempfile.TemporaryDirectory()
+        self.addCleanup(temporary.cleanup)
+        self.folder = pathlib.Path(temporary.name)
+
+    def picture_of(self, *options):
+        """Returns the picture of a short run. Skips the test where perf may not record."""
+        file = self.folder / "flames.svg"
+        done = subprocess.run([HARNESS, "--json", "--records=100k", "--time=300ms", f"--profile={file}", *options],
+                              capture_output=True, text=True, timeout=120, check=False)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        for note in json.loads(done.stdout)["health"]["notes"]:
+            if note.startswith("there is no profile: "):
+                self.skipTest(note)
+        return file.read_text()
+
     def test_a_picture_names_the_loop_of_the_pair(self):
-        with tempfile.TemporaryDirectory() as folder:
-            file = pathlib.Path(folder) / "flames.svg"
-            done = subprocess.run([HARNESS, "--json", "--records=100k", "--time=300ms", "--threads=2", f"--profile={file}"],
-                                  capture_output=True, text=True, timeout=120, check=False)
-            self.assertEqual(done.returncode, 0, done.stderr)
-            notes = json.loads(done.stdout)["health"]["notes"]
-            refused = [note for note in notes if note.startswith("there is no profile: ")]
-            if refused:
-                self.skipTest(refused[0])
-            picture = file.read_text()
-            xml.etree.ElementTree.fromstring(picture)
-            self.assertIn("RunnerOf&lt;", picture)
-            self.assertEqual([path.name for path in pathlib.Path(folder).iterdir()], ["flames.svg"])
+        picture = self.picture_of("--threads=2")
+        xml.etree.ElementTree.fromstring(picture)
+        self.assertIn("RunnerOf&lt;", picture)
+        self.assertEqual([path.name for path in self.folder.iterdir()], ["flames.svg"])
 
     def test_the_stacks_of_batches_are_whole(self):
-        with tempfile.TemporaryDirectory() as folder:
-            file = pathlib.Path(folder) / "flames.svg"
-            done = subprocess.run([HARNESS, "--json", "--sync=olc", "--batch=64", "--records=100k", "--time=300ms", f"--profile={file}"],
-                                  capture_output=True, text=True, timeout=120, check=False)
-            self.assertEqual(done.returncode, 0, done.stderr)
-            notes = json.loads(done.stdout)["health"]["notes"]
-            refused = [note for note in notes if note.startswith("there is no profile: ")]
-            if refused:
-                self.skipTest(refused[0])
-            picture = file.read_text()
-            drawn = int(re.search(r"(\d+) samples? of", picture).group(1))
-            cut = re.search(r"(\d+) more are not drawn, since perf copied too little", picture)
-            self.assertLess(int(cut.group(1)) if cut else 0, drawn)
+        picture = self.picture_of("--sync=olc", "--batch=64")
+        drawn = int(re.search(r"(\d+) samples? of", picture).group(1))
+        cut = re.search(r"(\d+) more are not drawn, since perf copied too little", picture)
+        self.assertLess(int(cut.group(1)) if cut else 0, drawn)
 
 
 if __name__ == "__main__":
