@@ -66,23 +66,15 @@ take_install() {
 
 # purpose_of PACKAGE...: prints the packages by purpose, one line for each.
 purpose_of() {
-  local package build="" scripts="" test="" draw="" profile="" other=""
-  for package; do
-    case " ${bench_packages//$'\n'/ } | $export_packages | ${test_packages//$'\n'/ } | $experiment_packages | $profile_packages " in
-      *" $package "*\|*\|*\|*\|*) build+=" $package" ;;
-      *\|*" $package "*\|*\|*\|*) scripts+=" $package" ;;
-      *\|*\|*" $package "*\|*\|*) test+=" $package" ;;
-      *\|*\|*\|*" $package "*\|*) draw+=" $package" ;;
-      *\|*\|*\|*\|*" $package "*) profile+=" $package" ;;
-      *) other+=" $package" ;;
-    esac
+  local left=" $* " purpose package these
+  for purpose in "to build and run the harness:$bench_packages" "to run scripts:$export_packages" "to test it:$test_packages" \
+    "to draw figures:$experiment_packages" "to profile:$profile_packages" "besides:$*"; do
+    these=""
+    for package in ${purpose#*:}; do
+      case $left in *" $package "*) these+=" $package" left=${left/" $package "/ } ;; esac
+    done
+    [ -z "$these" ] || printf '  %s:%s\n' "${purpose%%:*}" "$these"
   done
-  [ -z "$build" ] || printf '  to build and run the harness:%s\n' "$build"
-  [ -z "$scripts" ] || printf '  to run scripts:%s\n' "$scripts"
-  [ -z "$test" ] || printf '  to test it:%s\n' "$test"
-  [ -z "$draw" ] || printf '  to draw figures:%s\n' "$draw"
-  [ -z "$profile" ] || printf '  to profile:%s\n' "$profile"
-  [ -z "$other" ] || printf '  besides:%s\n' "$other"
 }
 
 # agreed: asks the user once whether to install. Enter means yes. Without a terminal it succeeds and does not ask.
