@@ -172,7 +172,7 @@ class LimitsOfAMachine(unittest.TestCase):
 
     def test_each_panel_is_a_picture_for_papers(self):
         self.draw("--paper")
-        titles = ("nanoseconds a line, for each thread", "nanoseconds, for each thread", "GB a second", "increment by")
+        titles = ("nanoseconds a line, for each thread", "nanoseconds, for each thread", "GB a second", "kind of increment")
         for number, title in enumerate(titles, 1):
             self.assertIn(title, (self.folder / f"limits-{number}.svg").read_text())
         ticks = re.findall(r">(\d+)</text>", (self.folder / "limits-1.svg").read_text())

@@ -349,10 +349,11 @@ def experiment_main(harness, arguments):
         binary, processors, ran = last_run(folder)
     experiment = definition.load(request.name, request.mode, request.own, processors)
     if request.dry:
-        for point in () if request.redraw else experiment.distinct():
+        points = experiment.distinct()
+        for point in () if request.redraw else points:
             print(" ".join([str(harness), *point.arguments]))
         blocks = f"{experiment.replicates} replicates{'' if experiment.command else ', each with a seed of its own'}"
-        print(f"{len(experiment.points)} points, {blocks}", file=sys.stderr)
+        print(f"{len(points)} different runs, {blocks}", file=sys.stderr)
         return 0
     results = Results(folder, binary or hashlib.sha256(pathlib.Path(harness).read_bytes()).hexdigest())
     failures = []
