@@ -67,7 +67,7 @@ TEST_CASE("a trial of lookups loads, verifies, measures and validates") {
   CHECK(phases_of(result) == std::vector<std::string>{"load", "verify", "warmup", "measure", "validate", "limits"});
 }
 
-/// Note the phases of a run and the calls of its recorder, in their order.
+/// Notes the phases of a run and the calls of its recorder, in their order.
 class NotesPhases final : public Progress {
  public:
   explicit NotesPhases(std::vector<std::string>& notes) : notes_(notes) {}
