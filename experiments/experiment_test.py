@@ -158,8 +158,8 @@ class Limits(unittest.TestCase):
         ys = {(row["panel"], row["curve"], row["x"]): row["y"] for row in drawn}
         self.assertEqual(ys[0, "one thread", 4], 50)
         self.assertEqual(ys[0, "a thread for each processor", 24], 200 / 24)
-        self.assertEqual([ys[1, curve, 2] for curve in ("chase", "operation", "independent")], [200, 30, 16])
-        self.assertEqual(ys[2, "read", 1], 9)
+        self.assertEqual([ys[1, curve, 2] for curve in ("chase", "operation", "independent", "locked")], [200, 30, 16, 24])
+        self.assertEqual([ys[2, curve, 1] for curve in ("random", "read")], [4, 9])
         self.assertEqual([ys[3, curve, "mutex"] for curve in ("a number for each thread", "one number for all")], [13, 50])
         said = [missing.lines(gaps, self.experiment, number) for number in range(4)]
         self.assertEqual(said[0], ["left out: all at 32: the document has no ns of lines 32 in batches"])
@@ -183,7 +183,7 @@ class Limits(unittest.TestCase):
             (good.replace('command = "limits"', 'command = "doctor"'), "there is no command 'doctor'; there is limits"),
             (good.replace('each = "batches.lines"', 'each = "batches"'), "'each' names a list and a property of its entries"),
             (good.replace('y = { title = "nanoseconds" }', 'y = "throughput"'), "with 'each', y is a table"),
-            (good.replace('at = "write_gb_per_second"', ""), "curve 2: 'at' is missing"),
+            (good.replace('at = "write_gb_per_second"', ""), "curve 3: 'at' is missing"),
             (good.replace('line, for each thread", scale = "log" }', 'line", scale = "steps" }'), "y: there is no scale 'steps'; there are linear, log"),
             (good.replace('at = "ns"', 'at = "ns"\nto = 1', 1), "there is no key 'to' here"),
         ):

@@ -46,9 +46,9 @@ with open(pathlib.Path(__file__).parent / "calls", "a") as file:
     file.write(" ".join(sys.argv[1:]) + "\n")
 print(json.dumps({
     "machine": {"model": "an example", "topology": "2 processors"}, "notes": ["noisy: a thread waited"],
-    "chase_ns": 200, "operation_ns": 30, "independent_ns": 16, "transaction_ns": None, "transaction_ns_reason": "no transactions",
+    "chase_ns": 200, "operation_ns": 30, "independent_ns": 16, "locked_ns": 24, "transaction_ns": None, "transaction_ns_reason": "no transactions",
     "batches": [{"lines": lines, "ns": 200 / lines} for lines in (1, 2, 3, 4, 6, 8, 12, 16, 24)],
-    "read_gb_per_second": 9,
+    "random_gb_per_second": 4, "read_gb_per_second": 9,
     "locks": [{"name": name, "alone_ns": 13, "contended_ns": 50} for name in ("fetch_add", "compare_and_swap", "spin", "mutex")],
 }))
 """

@@ -96,6 +96,28 @@ std::vector<Survey::BatchCost> measure_batches(const LimitsPlan& plan, const Lin
   return batches;
 }
 
+/// Measures independent lines like those of limits.h, each of which is read and then changed by a locked instruction: a
+/// compare-and-swap, which leaves the line as it was. Takes each thread's best batch.
+double locked_ns(const LimitsPlan& plan, const LineBuffer& buffer) {
+  const u64 threads = plan.cpus.size();
+  return mean_of(plan, [&](u32 t, Barrier& barrier) {
+    u64 batch = 0;
+    const auto lines = [&] {
+      u64 random = mix64(++batch * threads + t);
+      u64 changed = 0;
+      for (u32 i = 0; i < kLines; ++i) {
+        random = random * 0xd1342543de82ef95ULL + 1;
+        const std::atomic_ref<u64> word(buffer.lines()[bounded(random, buffer.size())].next);
+        u64 seen = word.load(kRelaxed);
+        changed += word.compare_exchange_strong(seen, seen, kRelaxed) ? 1 : 0;
+      }
+      keep(changed);
+    };
+    barrier.arrive_and_wait();
+    return best_batch_ns(wall_clock(), plan.time_ns, lines) / kLines;
+  });
+}
+
 /// Streams over the buffer and returns the 10^9 bytes a second of all threads together. Each thread runs over its share
 /// again and again, all at the same time. There is no best turn here: one thread's may come while others are
 /// descheduled. `run` reads or writes the lines from first to end.
@@ -205,7 +227,8 @@ Survey::LockCost measure_lock(const LimitsPlan& plan, const char* name) {
 void leave_out(Survey& survey, const std::string& why) {
   survey.limits = no_limits(why);
   survey.batches = OrReason<std::vector<Survey::BatchCost>>::missing(why);
-  for (auto* value : {&survey.read_gb, &survey.write_gb, &survey.operation_ns}) *value = OrReason<double>::missing(why);
+  for (auto* value : {&survey.locked_ns, &survey.read_gb, &survey.write_gb, &survey.operation_ns})
+    *value = OrReason<double>::missing(why);
   survey.locks.clear();
 }
 
@@ -216,12 +239,18 @@ void measure_lines(Survey& survey, const LimitsPlan& plan, Progress& progress) {
   survey.limits = measure_limits(plan, buffer);
   survey.limits.page_bytes = page_bytes_between(before, page_use());
   survey.batches = measure_batches(plan, buffer, std::make_index_sequence<kBatches.size()>());
+  survey.locked_ns = locked_ns(plan, buffer);
   progress.begin("stream", 0, 0);
   survey.read_gb = stream(plan, buffer, read_lines);
   survey.write_gb = stream(plan, buffer, write_lines);
 }
 
 }  // namespace
+
+OrReason<double> Survey::random_gb() const {
+  return then(limits.independent_ns,
+              [this](double ns) { return static_cast<double>(config.threads * sizeof(Line)) / ns; });
+}
 
 const Survey::BatchCost& Survey::best_batch() const {
   return *std::min_element(batches->begin(), batches->end(),

@@ -4,6 +4,8 @@
 //   batches      pointer chases side by side, like the lookups of a batch: the time of a line for each number of
 //                chases. More chases stop helping at the number of misses that a processor keeps in flight. The first
 //                number is of one chase alone, measured like that of limits.h; a note says if the two differ much
+//   locked       independent lines, each read and then changed by one locked instruction: what an update needs at least
+//   random       independent lines, all threads together
 //   read, write  sequential bytes, all threads together
 //   operation    one random line an operation, by the loop of a run: no index that touches a line can be faster here
 //   locks        an increment under a lock, or by an atomic instruction: each thread on its own counter, and all
@@ -35,6 +37,7 @@ struct Survey {
     double ns = 0;
   };
   OrReason<std::vector<BatchCost>> batches;
+  OrReason<double> locked_ns;
   OrReason<double> read_gb;
   OrReason<double> write_gb;
   OrReason<double> operation_ns;
@@ -47,6 +50,8 @@ struct Survey {
   std::vector<LockCost> locks;
   std::vector<std::string> notes;  ///< notes of the measurements on how far they may be believed
 
+  /// Returns the 10^9 bytes a second that all threads together get from independent lines.
+  [[nodiscard]] OrReason<double> random_gb() const;
   /// Returns the batch at which a line costs least. `batches` must not be missing.
   [[nodiscard]] const BatchCost& best_batch() const;
   /// Returns `notes`, and a note if the two measurements of a single chase differ.
@@ -85,6 +90,10 @@ void describe(Like<Survey> auto& s, auto& field) {
   field("best_batch", then(s.batches, [&](const auto&) { return s.best_batch(); }),
         "the batch at which a line costs least");
   field("operation_ns", s.operation_ns, "a processor's time for an operation of one random line, by the loop of a run",
+        kAboveZero);
+  field("locked_ns", s.locked_ns,
+        "time of one independent line that is read and then changed by one locked instruction", kAboveZero);
+  field("random_gb_per_second", s.random_gb(), "10^9 bytes of independent lines, by all threads at the same time",
         kAboveZero);
   field("read_gb_per_second", s.read_gb, "10^9 bytes read in order, by all threads at the same time", kAboveZero);
   field("write_gb_per_second", s.write_gb, "10^9 bytes written in order, by all threads at the same time", kAboveZero);

@@ -77,6 +77,8 @@ std::string table_of(const Survey& survey) {
   text += line("independent", limits.independent_ns, "ns", "a line, all addresses known beforehand");
   text += batches_text(survey);
   text += line("operation", survey.operation_ns, "ns", "one random line an operation, by the loop of a run");
+  text += line("locked", survey.locked_ns, "ns", "a line that is read, then changed by one locked instruction");
+  text += line("random", survey.random_gb(), "GB/s", "independent lines, all threads");
   text += line("read", survey.read_gb, "GB/s", "one line after the other, all threads");
   text += line("write", survey.write_gb, "GB/s", "one line after the other, all threads");
   text += line("transaction", limits.transaction_ns, "ns", "one that reads a line of its own thread");

@@ -41,8 +41,8 @@ TEST_CASE("every limit of this machine has a number or a reason", "[realtime]") 
     const Json document = checked_json(survey);
     CHECK(document["footprint_bytes"] == 2 * kMiB);
     CHECK(document["threads"] == threads);
-    for (const char* name :
-         {"cycle_ns", "chase_ns", "independent_ns", "operation_ns", "read_gb_per_second", "write_gb_per_second"}) {
+    for (const char* name : {"cycle_ns", "chase_ns", "independent_ns", "operation_ns", "locked_ns",
+                             "random_gb_per_second", "read_gb_per_second", "write_gb_per_second"}) {
       CAPTURE(name);
       REQUIRE(document[name].is_number());
       CHECK(document[name] > 0);
@@ -91,8 +91,8 @@ TEST_CASE("a note says if two measurements of a single chase differ, after the n
 TEST_CASE("without memory for the buffer all limits are missing with the reason", "[realtime]") {
   const Survey survey = survey_of(1, u64{1} << 60);
   const Json document = checked_json(survey);
-  for (const char* name :
-       {"footprint_bytes", "chase_ns", "batches", "best_batch", "operation_ns", "read_gb_per_second"}) {
+  for (const char* name : {"footprint_bytes", "chase_ns", "batches", "best_batch", "operation_ns", "locked_ns",
+                           "random_gb_per_second", "read_gb_per_second"}) {
     CHECK(document[std::string(name) + "_reason"] == "no memory for the buffer");
   }
   CHECK_THAT(table_of(survey), Catch::Contains("no memory for the buffer"));
