@@ -14,6 +14,9 @@
 //   reader.follow(p)           use a pointer that the node guards (a leaf)  nothing        validate
 //   tx.confirm(value, r...)    return `value` if all reads still hold       nothing        validate all
 //   tx.upgrade(r...)           prepare the first store; also takes a span   nothing        lock all or none, each once
+//   tx.upgrade_value(r)        the same, if only values will be stored        nothing        mark the word; readers go
+//   on reader.word()              the node's word                              load it        it was read with the
+//   version tx.set_word(r, word)       change the word of an upgraded node          store it       the unlock stores it
 //   tx.make<Node>(args...)     make a block; null when memory is out        pool           pool
 //   tx.retire(p, bytes)        give up a block that was unlinked            free it after  free it after a grace period
 //                                                                           the commit
@@ -27,6 +30,11 @@
 //
 // A tag is a byte that is fixed when a node's latch is made, such as the kind of the node. Its bit 0 is 0. A step with
 // the right guess of the tag needs one branch less.
+//
+// A node has a latch or a word (Layout::Word), which begins with begin_with(). The word is a node's own bits: where
+// nodes have latches, it is the latch too, so bits that WordLatch keeps for itself are undefined when it is read.
+// Values that readers load at once may be changed after upgrade_value, each by one store. Readers of the node do not
+// notice. So a body that depends on such a value upgrades the node.
 //
 // The `link` of enter_by is a cell of a node that is never unlinked, or of `node` itself. A node that was unlinked must
 // not come back to it.
@@ -75,13 +83,14 @@ namespace latchlab {
 
 /// A layout: the cells of an index's fields, the latch of its nodes, and its scale.
 template <class L>
-concept Layout =
-    Machine<typename L::Machine> && Cell<typename L::template Cell<u64>> && CellRow<typename L::template Row<u8, 16>> &&
-    std::default_initializable<typename L::Latch> && std::constructible_from<typename L::Latch, u8> && requires {
-      L::Bugs::kDropValidation;
-      { L::kLatchFreeReaders } -> std::convertible_to<bool>;
-      { L::kScale } -> std::convertible_to<Scale>;
-    };
+concept Layout = Machine<typename L::Machine> && Cell<typename L::template Cell<u64>> &&
+                 CellRow<typename L::template Row<u8, 16>> && std::default_initializable<typename L::Latch> &&
+                 std::constructible_from<typename L::Latch, u8> && requires(typename L::Word& word) {
+                   word.begin_with(u64{});
+                   L::Bugs::kDropValidation;
+                   { L::kLatchFreeReaders } -> std::convertible_to<bool>;
+                   { L::kScale } -> std::convertible_to<Scale>;
+                 };
 
 /// A node as the concepts see it: a transaction needs only its latch and, for guesses, its tag.
 template <class L>
@@ -89,6 +98,13 @@ struct AnyNode {
   [[no_unique_address]] typename L::Latch latch;
   typename L::template Cell<u64> value;
   u8 tag() const { return 0; }  ///< the tag that its latch was made with; only steps with a guess need it
+};
+
+/// A node with a word instead of a latch.
+template <class L>
+struct AnyWordNode {
+  typename L::Word word;
+  typename L::template Cell<u64> value;
 };
 
 template <class R, class Node>
@@ -110,6 +126,11 @@ concept Transaction = Reader<decltype(std::declval<Tx&>().enter(std::declval<Any
                         { tx.upgrade(std::span<const decltype(tx.enter(node))>()) } -> std::same_as<bool>;
                         { tx.template make<AnyNode<L>>() } -> std::same_as<AnyNode<L>*>;
                         tx.retire(block, std::size_t{});
+                      } && requires(Tx& tx, AnyWordNode<L>* node, const decltype(tx.enter(node)) reader) {
+                        { tx.upgrade(reader) } -> std::same_as<bool>;
+                        { tx.upgrade_value(reader) } -> std::same_as<bool>;
+                        { reader.word() } -> std::same_as<u64>;
+                        tx.set_word(reader, u64{});
                       };
 
 /// The body of scans, which an index with kOrdered has: a step collects the next pairs into a batch.

@@ -37,6 +37,7 @@ class DirectTx {
       return GuessResult::kOther;
     }
     [[nodiscard]] bool follow(const void*) const { return true; }
+    u64 word() const { return node_->word.load(); }
 
    private:
     N* node_ = nullptr;
@@ -61,6 +62,14 @@ class DirectTx {
   template <class N>
   [[nodiscard]] bool upgrade(std::span<const Reader<N>>) {
     return true;
+  }
+  template <class N>
+  [[nodiscard]] bool upgrade_value(const Reader<N>&) {
+    return true;
+  }
+  template <class N>
+  void set_word(const Reader<N>& reader, u64 word) {
+    reader->word.store(word);
   }
   template <class N, class... Args>
   [[nodiscard, gnu::always_inline]] N* make(Args&&... args) {

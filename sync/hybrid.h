@@ -112,6 +112,16 @@ class HybridTx : public VersionedTx<M, Bugs> {
     }
     return speculate();
   }
+  template <class N>
+  [[nodiscard]] bool upgrade_value(const typename Base::template Reader<N>& reader) {
+    if (!speculates_) return changes_ = Base::upgrade_value(reader);
+    return upgrade(reader);
+  }
+  template <class N>
+  void set_word(const typename Base::template Reader<N>& reader, u64 word) {
+    if (!speculates_) return Base::set_word(reader, word);
+    reader->word.set(WordLatch<M>::changed(reader.word(), word));
+  }
 
   void commit() {
     if (!speculates_) return Base::commit();
@@ -159,9 +169,9 @@ class HybridTx : public VersionedTx<M, Bugs> {
     }
     for (u32 i = 0; i < noted_; ++i) {
       if (!Bugs::kDropUpgrade) {
-        if (!note_[i].latch->unchanged(note_[i].version)) M::template abort<kBusyCode>();
+        if (!note_[i].latch->has(note_[i].version)) M::template abort<kBusyCode>();
       }
-      if (!Bugs::kDropChange) note_[i].latch->change(note_[i].version);
+      if (!Bugs::kDropChange) note_[i].latch->set(note_[i].next);
     }
     return changes_ = true;
   }

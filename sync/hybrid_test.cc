@@ -144,7 +144,7 @@ TEST_CASE("A change of a node that has changed since it was read aborts and stor
     if (++runs == 1) {  // as another thread would
       const u64 version = other.latch.version();
       REQUIRE(other.latch.try_lock(version));
-      other.latch.unlock(version);
+      other.latch.set(VersionLatch<Emulated>::changed(version));
     }
     if (!tx.upgrade(first, second)) return kRestart;
     CHECK(runs == 2);
@@ -168,7 +168,7 @@ TEST_CASE("Two readers of one latch with different versions cause a restart befo
     if (++runs == 1) {
       const u64 version = one.latch.version();
       REQUIRE(one.latch.try_lock(version));
-      one.latch.unlock(version);
+      one.latch.set(VersionLatch<Emulated>::changed(version));
     }
     const auto late = tx.enter(&one);
     if (!tx.upgrade(early, late)) return kRestart;
@@ -196,7 +196,7 @@ TEST_CASE(
       if (++runs == 1) {
         other = std::thread([&] {
           const u64 version = changed.latch.version();
-          if (changed.latch.try_lock(version)) changed.latch.unlock(version);
+          if (changed.latch.try_lock(version)) changed.latch.set(VersionLatch<Emulated>::changed(version));
           done.store(true, kRelease);  // pairs with the loads below
         });
         const u64 deadline = Emulated::now() + 10'000'000'000;

@@ -1,7 +1,8 @@
 #pragma once
 // The place of a node's latch, for transactions with versions: a small copyable object whose `of(node)` is the latch.
 //
-//   LatchInNode    in the node             on a line that a reader of the node needs anyway; 8 bytes a node
+//   LatchInNode    in the node             on a line that a reader of the node needs anyway; 8 bytes a node, or none
+//                                          if the node has a word, which then is its latch
 //   LatchInStripe  in a table of stripes   nodes carry nothing; one more line a node, and unrelated nodes share a latch
 //
 // Sharing is safe, because a version then counts the changes of all its nodes. A reader of one of them may restart too
@@ -19,8 +20,12 @@ template <class M>
 struct LatchInNode {
   static constexpr bool kTagged = true;  ///< the latch holds the node's tag
   template <class N>
-  static VersionLatch<M>& of(N* node) {
-    return node->latch;
+  static auto& of(N* node) {
+    if constexpr (requires { node->latch; }) {
+      return node->latch;
+    } else {
+      return node->word;
+    }
   }
 };
 

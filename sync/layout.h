@@ -1,5 +1,6 @@
 #pragma once
-// The layouts of an index's shared data: the cells of its fields, the latch of its nodes, and its scale. A layout
+// The layouts of an index's shared data: the cells of its fields, the latch or the word of its nodes, and its scale. A
+// node with a word has no latch: where nodes have latches, the word is the latch too (WordLatch). A layout
 // belongs to a class of transactions, so all coarse policies share one instantiation of an index.
 #include "src/base/scale.h"
 #include "src/machine/machine.h"
@@ -14,6 +15,13 @@ struct NoLatch {
   explicit NoLatch(u8) {}  // the tag is dropped: only node.tag() has it
 };
 
+/// The word of a node that is no latch: a cell that begins with `word`.
+template <class Cell>
+struct WordCell : Cell {
+  explicit WordCell(u64 word = 0) : Cell(word) {}
+  void begin_with(u64 own) { this->store(own); }
+};
+
 /// The layout of an index that the policy protects as a whole: plain fields, no latch.
 template <class M, class SeededBugs = NoBugs>
 struct CoarseLayout {
@@ -21,6 +29,7 @@ struct CoarseLayout {
   using Bugs = SeededBugs;
   static constexpr Scale kScale = Scale::kReal;
   using Latch = NoLatch;
+  using Word = WordCell<typename M::template Plain<u64>>;
   static constexpr bool kLatchFreeReaders = false;
   template <class T>
   using Cell = typename M::template Plain<T>;
@@ -35,6 +44,7 @@ struct VersionedLayout {
   using Bugs = SeededBugs;
   static constexpr Scale kScale = Scale::kReal;
   using Latch = VersionLatch<M>;
+  using Word = WordLatch<M>;
   static constexpr bool kLatchFreeReaders = false;
   template <class T>
   using Cell = typename M::template Racy<T>;
@@ -54,6 +64,7 @@ struct LatchFreeLayout : VersionedLayout<M, SeededBugs> {
 template <class M, class SeededBugs = NoBugs>
 struct UnlatchedLayout : VersionedLayout<M, SeededBugs> {
   using Latch = NoLatch;
+  using Word = WordCell<typename M::template Racy<u64>>;
 };
 
 }  // namespace latchlab

@@ -26,6 +26,10 @@ class ScoutingTx : public DirectTx<M> {
   [[nodiscard]] bool upgrade(std::span<const typename DirectTx<M>::template Reader<N>>) {
     return !scouts_;
   }
+  template <class N>
+  [[nodiscard]] bool upgrade_value(const typename DirectTx<M>::template Reader<N>&) {
+    return !scouts_;
+  }
 
   /// Calls `run`, which runs the body, without changing the index. The policy calls this inside an epoch.
   template <class Run>

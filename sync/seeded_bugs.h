@@ -46,6 +46,8 @@ struct BugFlags {
   /// upgrade returns true and locks nothing; in hybrid it changes versions without comparing them.
   /// On threads: olc, every index, and rowex.
   static inline Flag kDropUpgrade{};
+  /// upgrade_value returns true and does not latch the word.
+  static inline Flag kDropUpdateLatch{};
   /// An upgrade that fails half way keeps what it has locked.
   static inline Flag kDropUnlockAfterFailedUpgrade{};
   /// hybrid: a transaction does not change the versions of the nodes that it changes.

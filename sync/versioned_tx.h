@@ -9,9 +9,11 @@
 //   3. all that was read from the parent still held.
 // (A second validation, between the pointer and the child's version, would protect against dereferencing a stale
 // pointer. Here the grace period keeps stale nodes readable, so it would only cost a load and a branch per level.)
+#include <concepts>
 #include <cstdio>
 #include <cstdlib>
 #include <span>
+#include <type_traits>
 #include <utility>
 
 #include "src/memory/attempt_blocks.h"
@@ -58,10 +60,19 @@ class VersionedTx {
     }
     /// Validates a pointer that was read from this node, to an object without a latch of its own that this node guards.
     [[nodiscard]] bool follow(const void*) const { return unchanged(); }
+    /// Returns the node's word. It was read when the node was entered, if the node's latch is in it.
+    u64 word() const {
+      if constexpr (kWordIsLatch) {
+        return version_;
+      } else {
+        return node_->word.load();
+      }
+    }
 
    private:
     friend VersionedTx;
-    using Latch = VersionLatch<M>;
+    using Latch = std::remove_reference_t<decltype(Latches().of(std::declval<N*>()))>;
+    static constexpr bool kWordIsLatch = std::same_as<Latch, WordLatch<M>>;
     bool unchanged() const {
       if (Bugs::kDropValidation) return true;
       return latches_.of(node_).unchanged(version_);
@@ -134,6 +145,33 @@ class VersionedTx {
     }
     return true;
   }
+  /// Does the same for one node of which only values will be changed, each by one store. If the node's latch is in its
+  /// word, its readers need not restart.
+  template <class N>
+  [[nodiscard]] bool upgrade_value(const Reader<N>& reader) {
+    if constexpr (Reader<N>::kWordIsLatch) {
+      const u64 version = reader.version_ & ~Reader<N>::Latch::kUpdating;
+      if (Bugs::kDropUpdateLatch) return true;
+      if (!latches_.of(reader.node_).try_lock(version, Reader<N>::Latch::kUpdating)) return false;
+      lock_[locks_++] = {&latches_.of(reader.node_), version, version};
+      return true;
+    } else {
+      return upgrade(reader);
+    }
+  }
+  /// Gives an upgraded node another word. It may be called several times; the last word counts.
+  template <class N>
+  void set_word(const Reader<N>& reader, u64 word) {
+    if constexpr (Reader<N>::kWordIsLatch) {
+      for (u32 i = 0; i < locks_; ++i) {
+        if (lock_[i].latch == &latches_.of(reader.node_)) {
+          lock_[i].next = Reader<N>::Latch::changed(lock_[i].version, word);
+        }
+      }
+    } else {
+      reader.node_->word.store(word);
+    }
+  }
 
   template <class N, class... Args>
   [[nodiscard]] N* make(Args&&... args) {
@@ -147,23 +185,30 @@ class VersionedTx {
   /// Unlocks all nodes with new versions, which publishes the stores. The policy calls commit or release when the body
   /// has returned.
   void commit() {
-    for (u32 i = 0; i < locks_; ++i) lock_[i].latch->unlock(lock_[i].version);
+    for (u32 i = 0; i < locks_; ++i) lock_[i].latch->set(lock_[i].next);
     locks_ = 0;
   }
   /// Unlocks all nodes with their old versions, because nothing was stored. So other readers need not restart.
   void release() {
-    for (u32 i = 0; i < locks_; ++i) lock_[i].latch->unlock_unchanged(lock_[i].version);
+    for (u32 i = 0; i < locks_; ++i) lock_[i].latch->set(lock_[i].version);
     locks_ = 0;
   }
 
  protected:
   struct Lock {
-    VersionLatch<M>* latch;
+    LatchBase<M>* latch;
     u64 version;
+    u64 next;  // the word at the commit
   };
   template <class N>
   Lock lock_of(const Reader<N>& reader) const {
-    return {&latches_.of(reader.node_), reader.version_};
+    using Latch = typename Reader<N>::Latch;
+    if constexpr (Reader<N>::kWordIsLatch) {
+      const u64 version = reader.version_ & ~Latch::kUpdating;
+      return {&latches_.of(reader.node_), version, Latch::changed(version)};
+    } else {
+      return {&latches_.of(reader.node_), reader.version_, Latch::changed(reader.version_)};
+    }
   }
   // Ends the process: a restart would fail here for ever.
   [[noreturn, gnu::noinline, gnu::cold]] static void overflow() {

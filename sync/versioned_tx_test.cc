@@ -65,7 +65,7 @@ void check_all_or_none(Upgrade&& upgrade) {
   std::vector<Tx::Reader<Node>> readers;
   for (Node& node : nodes) readers.push_back(tx.enter(&node));
   REQUIRE(nodes[2].latch.try_lock(0));
-  nodes[2].latch.unlock(0);
+  nodes[2].latch.set(VersionLatch<Native>::changed(0));
   CHECK_FALSE(upgrade(tx, readers));
   for (const u32 i : {0, 1, 3}) {
     CHECK(readers[i].follow(nullptr));
@@ -84,7 +84,7 @@ TEST_CASE("A node that was read twice is not upgraded if it changed in between")
   Tx tx(*me.pool);
   const auto early = tx.enter(&node);
   REQUIRE(node.latch.try_lock(0));
-  node.latch.unlock(0);
+  node.latch.set(VersionLatch<Native>::changed(0));
   const auto late = tx.enter(&node);
   CHECK_FALSE(tx.upgrade(late, early));  // the late reader locks the node, and the early one has another version
   CHECK(node.latch.word() == 256);
@@ -92,6 +92,70 @@ TEST_CASE("A node that was read twice is not upgraded if it changed in between")
   CHECK(node.latch.word() == 256);
   CHECK(tx.upgrade(late, late));
   tx.release();
+}
+
+using WordNode = AnyWordNode<VersionedLayout<Native>>;
+constexpr u64 kOwn = ((u64{1} << WordLatch<Native>::kOwnBits) - 1) << WordLatch<Native>::kOwnShift;
+
+TEST_CASE("The word of a node changes at the commit, with the version, and readers notice") {
+  ThreadState me;
+  WordNode node;
+  node.word.begin_with(4);
+  Tx tx(*me.pool);
+  const auto reader = tx.enter(&node);
+  CHECK((reader.word() & kOwn) == 4);
+  REQUIRE(tx.upgrade(reader));
+  CHECK_FALSE(reader.follow(nullptr));  // locked
+  tx.set_word(reader, 8);
+  tx.set_word(reader, ~u64{0});
+  CHECK((node.word.load() & kOwn) == 4);
+  tx.commit();
+  CHECK((node.word.load() & kOwn) == kOwn);
+  CHECK_FALSE(reader.follow(nullptr));
+
+  const auto again = tx.enter(&node);
+  REQUIRE(tx.upgrade(again));
+  tx.commit();  // without another word, only the version changes
+  CHECK((node.word.load() & kOwn) == kOwn);
+  CHECK_FALSE(again.follow(nullptr));
+
+  DirectTx<Native> direct(*me.pool);
+  AnyWordNode<CoarseLayout<Native>> plain;
+  plain.word.begin_with(4);
+  const auto at = direct.enter(&plain);
+  CHECK(at.word() == 4);
+  REQUIRE(direct.upgrade(at));
+  direct.set_word(at, 8);
+  CHECK(at.word() == 8);
+}
+
+TEST_CASE("While values of a node are updated, its readers go on, and nobody else may change it") {
+  ThreadState me;
+  WordNode node;
+  Tx tx(*me.pool), other(*me.pool);
+  const auto early = tx.enter(&node);
+  REQUIRE(tx.upgrade_value(early));
+  node.value.store(7);
+  CHECK(early.follow(nullptr));
+  const auto meanwhile = other.enter(&node);
+  CHECK(meanwhile.follow(nullptr));
+  CHECK_FALSE(other.upgrade_value(meanwhile));
+  CHECK_FALSE(other.upgrade(meanwhile));
+  tx.commit();
+  CHECK(early.follow(nullptr));
+  CHECK(meanwhile.follow(nullptr));
+  CHECK(other.upgrade(meanwhile));  // the value is new, the node is not
+  other.commit();
+  CHECK_FALSE(early.follow(nullptr));
+  CHECK_FALSE(tx.upgrade_value(early));
+}
+
+TEST_CASE("The versions of a word do not run over into the node's bits") {
+  u64 word = 0;
+  for (u32 i = 0; i < (1u << 23); ++i) word = WordLatch<Native>::changed(word, kOwn);
+  CHECK(word == kOwn);  // the versions have begun again
+  CHECK(WordLatch<Native>::changed(kOwn | WordLatch<Native>::kUpdating, 0) ==
+        u64{1} << (WordLatch<Native>::kOwnShift + WordLatch<Native>::kOwnBits));
 }
 
 /// A node whose tag can be guessed.
@@ -124,14 +188,14 @@ TEST_CASE("A step with a guess succeeds either way, and says whether the guess w
     const u64 version = child.latch.version();
     REQUIRE(child.latch.try_lock(version));
     CHECK_FALSE(at.follow(nullptr));
-    child.latch.unlock(version);
+    child.latch.set(VersionLatch<Native>::changed(version));
     CHECK(VersionLatch<Native>::tag(child.latch.version()) == 8);
     CHECK_FALSE(at.follow(nullptr));
   }
   auto late = tx.enter(&parent);
   const u64 version = parent.latch.version();
   REQUIRE(parent.latch.try_lock(version));
-  parent.latch.unlock(version);
+  parent.latch.set(VersionLatch<Native>::changed(version));
   CHECK(late.step_to(&child, 8) == GuessResult::kChanged);
   CHECK(late.node() == &parent);
 }
@@ -146,7 +210,7 @@ TEST_CASE("Entering by a link fails if the link has changed, and not if the pare
     const u64 version = parent.latch.version();
     REQUIRE(parent.latch.try_lock(version));
     CHECK(tx.enter_by(at, &child, guess, link, 7) == (guess == 8 ? GuessResult::kGuessed : GuessResult::kOther));
-    parent.latch.unlock(version);
+    parent.latch.set(VersionLatch<Native>::changed(version));
     CHECK(at.node() == &child);
     CHECK(at.follow(nullptr));
   }
@@ -169,7 +233,7 @@ TEST_CASE("A step with a guess waits for a locked child and still tells its tag"
   REQUIRE(child.latch.try_lock(version));
   Tx tx(*me.pool);
   auto at = tx.enter(&parent);
-  std::thread other([&] { child.latch.unlock(version); });  // before or during the wait
+  std::thread other([&] { child.latch.set(VersionLatch<Native>::changed(version)); });  // before or during the wait
   CHECK(at.step_to(&child, 8) == GuessResult::kGuessed);
   other.join();
   CHECK(at.follow(nullptr));
