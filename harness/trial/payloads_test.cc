@@ -215,6 +215,10 @@ struct CountedMachine {
       mapped -= bytes;
       system_pages().unmap(start, bytes);
     }
+    void* reserve(u64 bytes) override { return system_pages().reserve(bytes); }
+    bool commit(void* start, u64 bytes, bool huge, const PagePlacement& placement) override {
+      return system_pages().commit(start, bytes, huge, placement);
+    }
     u64 mapped = 0;
   };
   static PageSource* pages() {

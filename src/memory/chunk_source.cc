@@ -3,12 +3,21 @@
 #include <algorithm>
 #include <new>
 
+#include "src/arch/sanitizer.h"
+
 namespace latchlab {
 namespace {
 
 MemoryConfig as_far_as_there_are_pages(MemoryConfig config, const PageSource* pages) {
   if (pages == nullptr) config.alloc = MemoryConfig::Alloc::kMalloc;
   return config;
+}
+
+/// Unmaps a chunk, parts of which pools may have poisoned: its addresses may be mapped again for other code. A range is
+/// never poisoned, and its addresses are too many to unpoison.
+void unmap_chunk(PageSource& pages, const ChunkSource::Chunk& chunk) {
+  unpoison_memory(chunk.start, chunk.bytes);
+  pages.unmap(chunk.start, chunk.bytes);
 }
 
 }  // namespace
@@ -19,7 +28,8 @@ ChunkSource::ChunkSource(const MemoryConfig& config, PageSource* pages)
       huge_granted_(config.thp && pages != nullptr && pages->grants_huge_pages()) {}
 
 ChunkSource::~ChunkSource() {
-  for (const Chunk& chunk : chunks_) pages_->unmap(chunk.start, chunk.bytes);
+  for (const Chunk& chunk : chunks_) unmap_chunk(*pages_, chunk);
+  for (const Range& range : ranges_) pages_->unmap(range.reserved.start, range.reserved.bytes);
 }
 
 ChunkSource::Chunk ChunkSource::take(u64 wanted, u64 least) {
@@ -58,9 +68,62 @@ void ChunkSource::give_back(const Chunk& chunk) {
       std::find_if(chunks_.begin(), chunks_.end(), [&](const Chunk& c) { return c.start == chunk.start; });
   if (known == chunks_.end()) return;
   reserved_ -= known->bytes;
-  pages_->unmap(known->start, known->bytes);
+  unmap_chunk(*pages_, *known);
   *known = chunks_.back();
   chunks_.pop_back();
+}
+
+ChunkSource::Chunk ChunkSource::reserve(u64 bytes) {
+  const u64 least = std::min(bytes, u64{1} << 20);
+  const std::lock_guard lock(mutex_);
+  try {
+    ranges_.reserve(ranges_.size() + 1);
+  } catch (const std::bad_alloc&) {
+    return {};
+  }
+  for (; bytes >= least; bytes /= 2) {
+    if (void* const start = pages_->reserve(bytes)) {
+      ranges_.push_back({.reserved = {start, bytes}});
+      return ranges_.back().reserved;
+    }
+  }
+  return {};
+}
+
+bool ChunkSource::commit(const Chunk& range, u64 from, u64 to) {
+  if (config_.fail != nullptr && config_.fail->fails()) return false;
+  char* const start = static_cast<char*>(range.start) + from;
+  const u64 bytes = to - from;
+  {
+    const std::lock_guard lock(mutex_);
+    // Blocks of malloc are charged, and then a range is too. Otherwise all memory is reserved.
+    const bool charges = config_.alloc == MemoryConfig::Alloc::kMalloc;
+    if (charges ? !charge(bytes) : config_.limit != 0 && (bytes > config_.limit || reserved_ > config_.limit - bytes))
+      return false;
+    if (!pages_->commit(start, bytes, config_.thp, config_.pages)) {
+      if (charges) refund(bytes);
+      return false;
+    }
+    reserved_ += bytes;
+    range_at(range.start).usable += bytes;
+  }
+  // Outside the mutex, so that threads fault in their pages in parallel.
+  if (config_.alloc == MemoryConfig::Alloc::kArenaTouch) pages_->populate(start, bytes);
+  return true;
+}
+
+void ChunkSource::release(const Chunk& range, u64 usable) {
+  const std::lock_guard lock(mutex_);
+  reserved_ -= usable;
+  if (config_.alloc == MemoryConfig::Alloc::kMalloc) refund(usable);
+  pages_->unmap(range.start, range.bytes);
+  range_at(range.start) = ranges_.back();
+  ranges_.pop_back();
+}
+
+// Returns the range that begins there. The caller holds the mutex.
+ChunkSource::Range& ChunkSource::range_at(const void* start) {
+  return *std::find_if(ranges_.begin(), ranges_.end(), [&](const Range& r) { return r.reserved.start == start; });
 }
 
 bool ChunkSource::charge(u64 bytes) {
@@ -79,7 +142,7 @@ Footprint ChunkSource::footprint() const {
   const std::lock_guard lock(mutex_);
   Footprint bytes;
   bytes.reserved = reserved_;
-  bytes.chunks = chunks_.size();
+  bytes.chunks = chunks_.size() + ranges_.size();
   if (config_.alloc != MemoryConfig::Alloc::kMalloc)
     bytes.page_bytes = huge_granted_ ? kHugePageBytes : kSmallPageBytes;
   return bytes;
@@ -87,7 +150,11 @@ Footprint ChunkSource::footprint() const {
 
 std::vector<ChunkSource::Chunk> ChunkSource::chunks() const {
   const std::lock_guard lock(mutex_);
-  return chunks_;
+  std::vector<Chunk> all = chunks_;
+  for (const Range& range : ranges_) {
+    if (range.usable != 0) all.push_back({range.reserved.start, range.usable});
+  }
+  return all;
 }
 
 }  // namespace latchlab

@@ -36,6 +36,18 @@ class ChunkSource {
   /// failure plan says so, or the machine refuses.
   [[nodiscard]] Chunk take(u64 wanted, u64 least);
 
+  /// Reserves `bytes` of addresses for a range that grows or, if that is refused, a half of it, a quarter, and so on.
+  /// The machine must have pages. Returns the range without memory; null if even 1 MiB is refused.
+  [[nodiscard]] Chunk reserve(u64 bytes);
+  /// Makes bytes [from, to) of a reserved range usable: zero pages, which the calling thread touches if the
+  /// configuration says so. Both must be whole pages (rounded). Returns false when the limit is reached, the failure
+  /// plan says so, or the machine refuses.
+  [[nodiscard]] bool commit(const Chunk& range, u64 from, u64 to);
+  /// Unmaps a range early, of which `usable` bytes are usable.
+  void release(const Chunk& range, u64 usable);
+  /// Returns true if the machine has pages, and so ranges.
+  bool has_pages() const { return pages_ != nullptr; }
+
   /// Unmaps one chunk early. It must have come from take.
   void give_back(const Chunk& chunk);
 
@@ -51,10 +63,15 @@ class ChunkSource {
   const MemoryConfig& config() const { return config_; }
   /// Returns a footprint with reserved, chunks and page_bytes filled in.
   Footprint footprint() const;
-  /// Returns the chunks that have not been given back.
+  /// Returns the chunks that have not been given back, and the usable part of each range.
   std::vector<Chunk> chunks() const;
 
  private:
+  struct Range {
+    Chunk reserved;
+    u64 usable = 0;
+  };
+  Range& range_at(const void* start);
   Chunk map(u64 bytes);
   /// Returns the alignment of chunks, and the unit of their size.
   u64 page_bytes() const { return config_.thp ? kHugePageBytes : kSmallPageBytes; }
@@ -66,6 +83,7 @@ class ChunkSource {
   mutable std::mutex mutex_;  // guards the members below
   u64 reserved_ = 0;
   std::vector<Chunk> chunks_;
+  std::vector<Range> ranges_;
 };
 
 }  // namespace latchlab

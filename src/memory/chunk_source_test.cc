@@ -1,11 +1,14 @@
 #include "src/memory/chunk_source.h"
 
+#include <algorithm>
+#include <iterator>
 #include <map>
 #include <vector>
 
 #include "src/machine/native.h"
 #include "src/machine/simulated.h"
 #include "src/memory/memory.h"
+#include "src/memory/pool_lease.h"
 #include "src/testing/catch.h"
 
 namespace latchlab {
@@ -31,14 +34,26 @@ class SeenPages final : public PageSource {
     mapped[mapping.start] = {.bytes = bytes, .huge = huge, .nodes = placement.nodes};
     return {mapping.start, huge && grants};
   }
-  void populate(void* start, u64 bytes) override { mapped.at(start).populated += bytes; }
+  void populate(void* start, u64 bytes) override { std::prev(mapped.upper_bound(start))->second.populated += bytes; }
   void unmap(void* start, u64 bytes) override {
     CHECK(mapped.at(start).bytes == bytes);
     mapped.erase(start);
     system_pages().unmap(start, bytes);
   }
 
+  void* reserve(u64 bytes) override {
+    if (bytes > most) return nullptr;
+    void* const start = system_pages().reserve(bytes);
+    mapped[start] = {.bytes = bytes};
+    return start;
+  }
+  bool commit(void* start, u64 bytes, bool huge, const PagePlacement& placement) override {
+    committed.push_back({.bytes = bytes, .huge = huge, .nodes = placement.nodes});
+    return system_pages().commit(start, bytes, huge, placement);
+  }
+
   std::map<void*, Seen> mapped;
+  std::vector<Seen> committed;
   u64 most = ~u64{0};
   bool grants = true;
 };
@@ -49,6 +64,37 @@ struct Paged : Native {
   static PageSource* pages() { return seen; }
 };
 static_assert(Machine<Paged>);
+
+TEST_CASE("A range grows in place, by zero pages of the configuration, up to the limit", "[memory]") {
+  const Alloc alloc = GENERATE(Alloc::kMalloc, Alloc::kArena, Alloc::kArenaTouch);
+  INFO(word(alloc));
+  SeenPages seen;
+  Paged::seen = &seen;
+  constexpr u64 kMost = u64{8} << 30, kStep = u64{64} << 10;
+  {
+    Memory<Paged> memory(MemoryConfig{.alloc = alloc, .limit = 10 * kStep});
+    const PoolLease<Paged> pool(memory);
+    Pool<Paged>::Range range;
+    seen.most = kMost / 2;  // the machine refuses more, so the range gets a half
+    CHECK(pool->extend(range, 100, kMost) == kSmallPageBytes);
+    CHECK(range.space.bytes == kMost / 2);
+    CHECK(pool->extend(range, kStep, kMost) == kStep);
+    CHECK(pool->extend(range, 100, kMost) == kStep);  // has it already
+    CHECK(seen.committed.size() == 2);
+    CHECK(seen.mapped.at(range.space.start).populated == (alloc == Alloc::kArenaTouch ? kStep : 0));
+    const char* const bytes = static_cast<const char*>(range.space.start);
+    CHECK(std::all_of(bytes, bytes + kStep, [](char byte) { return byte == 0; }));
+    CHECK(pool->extend(range, 11 * kStep, kMost) == kStep);  // beyond the limit
+    CHECK(memory.bytes().live == kStep);
+    CHECK(memory.bytes().reserved == kStep);
+    CHECK(memory.chunks().size() == 1);
+    Pool<Paged>::Range other;
+    CHECK(pool->extend(other, kStep, kStep) == kStep);
+    pool->free(other);
+    CHECK(memory.bytes().live == kStep);
+  }
+  CHECK(seen.mapped.empty());
+}
 
 TEST_CASE("A machine sees each chunk with its page size, its nodes and its first touch", "[memory]") {
   const Alloc alloc = GENERATE(Alloc::kArena, Alloc::kArenaTouch);

@@ -50,7 +50,7 @@ class Memory {
     return all;
   }
 
-  /// Returns all chunks; none with malloc.
+  /// Returns all chunks, and the used parts of ranges; with malloc, only the latter.
   std::vector<ChunkSource::Chunk> chunks() const { return source_.chunks(); }
 
   /// Returns true if destroying this object releases every block. With malloc the index must free its nodes one by one.

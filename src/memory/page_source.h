@@ -27,8 +27,14 @@ class PageSource {
   [[nodiscard]] virtual Mapping map(u64 bytes, bool huge, const PagePlacement& placement) = 0;
   /// Writes to every page of a mapping, from the calling thread.
   virtual void populate(void* start, u64 bytes) = 0;
-  /// Unmaps a whole mapping.
+  /// Unmaps a whole mapping or reservation.
   virtual void unmap(void* start, u64 bytes) = 0;
+
+  /// Reserves addresses without memory, aligned to huge pages. Returns null if refused.
+  [[nodiscard]] virtual void* reserve(u64 bytes) = 0;
+  /// Makes a part of a reservation usable, as `map` maps: untouched zero pages. Both ends are aligned to the page size
+  /// asked for. Returns false if refused.
+  [[nodiscard]] virtual bool commit(void* start, u64 bytes, bool huge, const PagePlacement& placement) = 0;
 
  protected:
   PageSource() = default;

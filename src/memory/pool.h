@@ -29,6 +29,8 @@
 // transaction: the paper's curve for malloc shows the aborts that this causes.
 #include <algorithm>
 #include <bit>
+#include <cstring>
+#include <mutex>
 #include <new>
 #include <utility>
 
@@ -52,6 +54,13 @@ class alignas(kFalseSharingBytes) Pool {
   static constexpr u64 kLargestFitted = 4096;          // size classes are whole lines up to here, then powers of two
   static constexpr u64 kLargestCarved = u64{1} << 20;  // a larger block has a mapping of its own
   static constexpr u64 kMallocHeader = 16;             // the bytes that malloc is assumed to add to a block
+
+  /// Addresses whose beginning is usable memory, for an array that grows in place (extend).
+  struct Range {
+    typename M::Mutex mutex;  // guards the rest
+    ChunkSource::Chunk space;
+    u64 usable = 0;
+  };
 
   explicit Pool(ChunkSource& source)
       : malloc_(source.config().alloc == MemoryConfig::Alloc::kMalloc),
@@ -78,6 +87,31 @@ class alignas(kFalseSharingBytes) Pool {
     const u32 size_class = class_of_small(bytes);
     live_ -= bytes_of_small(size_class);
     push(block, size_class);
+  }
+
+  /// Makes at least `wanted` bytes of a range usable and zero, for which at most `most` addresses are ever wanted.
+  /// Returns the number of usable bytes, which is less than `wanted` when memory is out. Any thread may extend a range
+  /// that others use or extend. Must not be called inside a transaction.
+  [[nodiscard]] u64 extend(Range& range, u64 wanted, u64 most) {
+    const std::lock_guard lock(range.mutex);
+    if (wanted <= range.usable) return range.usable;
+    if (wanted > most) return range.usable;
+    if (!source_.has_pages()) return extend_by_machine(range, most);
+    if (range.space.start == nullptr) range.space = source_.reserve(source_.rounded(most));
+    const u64 to = source_.rounded(wanted);
+    if (to > range.space.bytes || !source_.commit(range.space, range.usable, to)) return range.usable;
+    live_ += to - range.usable;
+    return range.usable = to;
+  }
+  /// Frees a range, which no other thread uses.
+  void free(Range& range) {
+    live_ -= range.usable;
+    if (source_.has_pages()) {
+      if (range.space.start != nullptr) source_.release(range.space, range.usable);
+    } else if (range.space.start != nullptr) {
+      source_.refund(range.usable);
+      M::deallocate(range.space.start, range.space.bytes);
+    }
   }
 
   /// Makes sure that the next attempt finds kAttemptBytes, and one more block of `extra` bytes, without calling the
@@ -327,6 +361,22 @@ class alignas(kFalseSharingBytes) Pool {
     }
     live_ += size;
     return chunk.start;
+  }
+
+  /// Takes a range from a machine without pages, all of it at once.
+  [[gnu::noinline]] u64 extend_by_machine(Range& range, u64 most) {
+    if (FailurePlan* const plan = source_.config().fail; plan != nullptr && plan->fails()) return 0;
+    if (!source_.charge(most)) return 0;
+    void* const start = M::allocate(most);
+    if (start == nullptr) {
+      source_.refund(most);
+      return 0;
+    }
+    M::unpoison(start, most);
+    std::memset(start, 0, most);
+    range.space = {start, most};
+    live_ += most;
+    return range.usable = most;
   }
 
   [[gnu::noinline]] void free_slowly(void* block, u64 bytes) {
