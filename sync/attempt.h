@@ -14,6 +14,10 @@ enum class Failure : u8 {
 inline constexpr Failure kRestart = Failure::kRestart;
 inline constexpr Failure kNoMemory = Failure::kNoMemory;
 
+/// True for the transaction of a small attempt (sync/small_tx.h).
+template <class Tx>
+inline constexpr bool kSmall = requires { Tx::kIsSmall; };
+
 /// The value of a key; nothing if the key is absent.
 using Found = std::optional<u64>;
 

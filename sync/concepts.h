@@ -14,9 +14,9 @@
 //   reader.follow(p)           use a pointer that the node guards (a leaf)  nothing        validate
 //   tx.confirm(value, r...)    return `value` if all reads still hold       nothing        validate all
 //   tx.upgrade(r...)           prepare the first store; also takes a span   nothing        lock all or none, each once
-//   tx.upgrade_value(r)        the same, if only values will be stored        nothing        mark the word; readers go
-//   on reader.word()              the node's word                              load it        it was read with the
-//   version tx.set_word(r, word)       change the word of an upgraded node          store it       the unlock stores it
+//   tx.upgrade_value(r)        the same for one node and its values alone   nothing        lock it; readers go on
+//   reader.word()              the node's word                              load it        it is the version
+//   tx.set_word(r, word)       change the word of an upgraded node          store it       the unlock stores it
 //   tx.make<Node>(args...)     make a block; null when memory is out        pool           pool
 //   tx.retire(p, bytes)        give up a block that was unlinked            free it after  free it after a grace period
 //                                                                           the commit
@@ -35,6 +35,11 @@
 // nodes have latches, it is the latch too, so bits that WordLatch keeps for itself are undefined when it is read.
 // Values that readers load at once may be changed after upgrade_value, each by one store. Readers of the node do not
 // notice. So a body that depends on such a value upgrades the node.
+//
+// An optimistic policy first runs a changing body with a SmallTx (small_tx.h), which locks one node at most. Only if
+// the body upgrades more nodes does it run again with a transaction that can. A body may be written without knowing
+// this. In a branch that is rare and long, `if constexpr (kSmall<Tx>) return tx.ask_for_more();` keeps the small
+// attempt short.
 //
 // The `link` of enter_by is a cell of a node that is never unlinked, or of `node` itself. A node that was unlinked must
 // not come back to it.

@@ -11,7 +11,9 @@
 // After a commit, the transaction first unlatches, and then the unlinked blocks go to the reclaimer. A stamp later than
 // the unlinking is safe (the grace period only starts later); an earlier one would not be.
 #include <array>
+#include <concepts>
 #include <new>
+#include <optional>
 #include <utility>
 
 #include "src/reclaim/epochs.h"
@@ -21,6 +23,7 @@
 #include "sync/no_options.h"
 #include "sync/promises.h"
 #include "sync/seeded_bugs.h"
+#include "sync/small_tx.h"
 #include "sync/versioned_tx.h"
 
 namespace latchlab {
@@ -52,9 +55,34 @@ class Optimistic : public Promises {
     return read_by(me, body, [&] { return Tx(*me.pool, latches_); });
   }
   template <class Me, class Body>
-  auto write(Me& me, const Body& body) {
+  [[gnu::always_inline]] auto write(Me& me, const Body& body) {
+    using Small = SmallTx<M, Bugs, Latches>;
     me.reclaim.enter();
+    if constexpr (std::invocable<const Body&, Small&>) {
+      Small tx(*me.pool, latches_);
+      auto attempt = body(tx);
+      if (!attempt) [[unlikely]] {
+        tx.release();
+        tx.blocks().abandon();
+        return write_more(me, body, tx.needs_more() ? std::nullopt : std::optional(attempt.failure()));
+      }
+      tx.commit();
+      settle(me, tx.blocks());
+      me.reclaim.leave();
+      return *std::move(attempt);
+    } else {
+      return write_more(me, body, std::nullopt);
+    }
+  }
+
+ protected:
+  explicit Optimistic(Latches latches = {}) : latches_(latches) {}
+
+  /// Runs the attempts after a small one.
+  template <class Me, class Body>
+  [[gnu::noinline]] auto write_more(Me& me, const Body body, std::optional<Failure> failure) {
     for (u32 restarts = 0;; ++restarts) {
+      if (failure) give_up(me, *failure, me.counters.write_restarts, restarts);
       Tx tx(*me.pool, latches_);
       auto attempt = body(tx);
       if (attempt) [[likely]] {
@@ -65,12 +93,9 @@ class Optimistic : public Promises {
       }
       tx.release();
       tx.blocks().abandon();
-      give_up(me, attempt.failure(), me.counters.write_restarts, restarts);
+      failure = attempt.failure();
     }
   }
-
- protected:
-  explicit Optimistic(Latches latches = {}) : latches_(latches) {}
 
   /// Does the same as `read`, with a transaction from `begin` for each attempt.
   template <class Me, class Body, class Begin>

@@ -121,7 +121,7 @@ class Synchronized {
   /// Returns the value of the key, or nothing if it is absent. `me` is a ThreadState, or the argument of decide's
   /// `run`.
   template <ThreadContext<Policy> Me>
-  std::optional<u64> find(Me& me, Raw raw) const {
+  [[gnu::always_inline]] std::optional<u64> find(Me& me, Raw raw) const {
     const typename Key::Spelling spelling(raw);
     // Inlined into the caller: a call would keep the misses of successive lookups from overlapping.
     const auto found = policy_.read(
@@ -184,9 +184,9 @@ class Synchronized {
     });
   }
   /// Inserts the pair if the key is absent. Returns true if it was absent; otherwise its value is unchanged.
-  bool insert(ThreadState& me, Raw raw, u64 value) { return put(me, raw, value, Put::kInsert); }
+  [[gnu::always_inline]] bool insert(ThreadState& me, Raw raw, u64 value) { return put(me, raw, value, Put::kInsert); }
   /// Changes the value if the key is present. Returns true if it was present.
-  bool update(ThreadState& me, Raw raw, u64 value) { return put(me, raw, value, Put::kUpdate); }
+  [[gnu::always_inline]] bool update(ThreadState& me, Raw raw, u64 value) { return put(me, raw, value, Put::kUpdate); }
   /// Sets the value of the key. Returns true if the key was absent.
   bool upsert(ThreadState& me, Raw raw, u64 value) { return put(me, raw, value, Put::kUpsert); }
   /// Erases the key. Returns true if it was present.
@@ -337,15 +337,16 @@ class Synchronized {
       throw std::bad_alloc();
   }
 
-  bool put(ThreadState& me, Raw raw, u64 value, Put how) {
+  [[gnu::always_inline]] bool put(ThreadState& me, Raw raw, u64 value, Put how) {
     if constexpr (kLearns) me.watch.pass(1);
     const typename Key::Spelling spelling(raw);
     const Key key = spelling.key();
     // The leaf of a long key may need more than a pool has ready. If memory is out, make will fail.
     if (const std::size_t extra = Body::extra_bytes(key); extra != 0) (void)me.pool->top_up(extra);
-    const auto once = [&] {
+    const auto once = [&]() __attribute__((always_inline)) {
       if (how != Put::kUpdate) reserve(me);
-      return policy_.write(me, [this, key, value, how](auto& tx) { return index_.put_in(tx, key, value, how); });
+      return policy_.write(me, [this, key, value, how](auto& tx)
+                                   __attribute__((always_inline)) { return index_.put_in(tx, key, value, how); });
     };
     auto placed = once();
     if constexpr (std::same_as<decltype(placed), PutResult>) {

@@ -10,7 +10,7 @@
 //
 // There is no obsolete bit. A node is unlinked only while its parent is locked too. A reader that steps to a node
 // validates the parent after it has read the node's version. If the parent is never unlinked, the reader validates the
-// cell that led to the node instead (VersionedTx::enter_by). So the version of an unlinked node never survives the
+// cell that led to the node instead (VersionedReads::enter_by). So the version of an unlinked node never survives the
 // step.
 //
 // The tag belongs to the node and is fixed when the node is made. A reader needs it first, so it is in the word that
@@ -49,9 +49,10 @@ class LatchBase {
     M::release_fence();  // pairs with the fence in unchanged: a reader that sees a later store also sees the lock
     return true;
   }
-  /// Stores the word that ends a lock, or that a hardware transaction leaves. If it is the word before the lock, other
-  /// readers need not restart. Then the store releases nonetheless: this thread's reads stay before the next holder's
-  /// stores, and a thread that acquires this store still synchronizes with the unlocks before it.
+  /// Stores the word that ends a lock, that a hardware transaction leaves, or with which a node begins. If it is the
+  /// word before the lock, other readers need not restart. Then the store releases nonetheless: this thread's reads
+  /// stay before the next holder's stores, and a thread that acquires this store still synchronizes with the unlocks
+  /// before it.
   void set(u64 word) { word_.store(word, kRelease); }  // pairs with version, word and try_lock
 
  protected:
@@ -119,7 +120,7 @@ class WordLatch : public LatchBase<M> {
   }
 
   /// Returns the word after one more change, which gives the node the bits `own`. Other bits of `own` are ignored.
-  static u64 changed(u64 version, u64 own) { return (own & kOwn) | ((version & ~(kOwn | kUpdating)) + kChange); }
+  static u64 changed(u64 version, u64 own) { return ((version & ~kUpdating) + kChange) ^ ((own ^ version) & kOwn); }
   static u64 changed(u64 version) { return changed(version, version); }
 
   static constexpr u32 kOwnShift = 2;  ///< the node's bits begin here

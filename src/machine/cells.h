@@ -147,8 +147,8 @@ struct Cells {
 
   /// A row that is accessed in words of eight bytes. A store rewrites a whole word, which is safe because only the
   /// thread that holds the latch writes. All accesses are relaxed; the latch orders them:
-  ///   1. stores come after the release fence of VersionLatch::try_lock and before the release of its unlock;
-  ///   2. a reader's loads come between the acquire of VersionLatch::version and the acquire fence of unchanged.
+  ///   1. stores come after the release fence of LatchBase::try_lock and before the release of its set;
+  ///   2. a reader's loads come between the acquire of LatchBase::version and the acquire fence of unchanged.
   /// A reader without a latch (rowex) first loads a cell that is stored after the row: its acquire pairs with that
   /// store's release.
   template <class T, std::size_t N>

@@ -55,7 +55,7 @@ class AttemptBlocks {
 
   /// Undoes the attempt: no other thread has seen the blocks that it made, and the blocks that it unlinked are linked
   /// again.
-  void abandon() {
+  [[gnu::always_inline]] inline void abandon() {
     retired_count_ = 0;
     while (made_count_ != 0) {
       --made_count_;
@@ -75,7 +75,9 @@ class AttemptBlocks {
   /// is a Reclaimer's ThreadState.
   template <class ReclaimThread>
   void hand_retired_to(ReclaimThread& reclaim) {
-    for (const Block& block : take_retired()) reclaim.retire(block.start, block.bytes);
+    // By index: a pointer into the list would keep the whole of it in memory.
+    for (u32 i = 0; i < retired_count_; ++i) reclaim.retire(retired_[i].start, retired_[i].bytes);
+    retired_count_ = 0;
   }
   /// Returns the retired blocks and empties the list. The result is valid until the next retire.
   [[nodiscard]] std::span<const Block> take_retired() { return {retired_, std::exchange(retired_count_, 0)}; }
