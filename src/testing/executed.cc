@@ -1,10 +1,13 @@
 #include "src/testing/executed.h"
 
 #include <sys/ptrace.h>
+#include <sys/user.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <csignal>
+#include <cstddef>
+#include <cstring>
 
 namespace latchlab::testing {
 
@@ -24,17 +27,31 @@ bool at_breakpoint(pid_t child) {
   return ptrace(PTRACE_GETSIGINFO, child, nullptr, &info) == 0 && info.si_code == SI_KERNEL;
 }
 
+/// Returns true if the instruction that the child will execute next is locked. The child is a fork, so its code is at
+/// the same address here.
+bool next_is_locked(pid_t child) {
+  const auto at =
+      reinterpret_cast<const unsigned char*>(ptrace(PTRACE_PEEKUSER, child, offsetof(user_regs_struct, rip), nullptr));
+  u32 i = 0;
+  for (; std::strchr("\x66\x67\xf2\xf3\x2e\x36\x3e\x26\x64\x65", at[i]) != nullptr && at[i] != 0; ++i) {}
+  if (at[i] == 0xf0) return true;
+  if ((at[i] & 0xf0) == 0x40) ++i;  // a REX prefix
+  const bool exchanges = at[i] == 0x86 || at[i] == 0x87;
+  return exchanges && at[i + 1] >> 6 != 3;  // with a register, it locks nothing
+}
+
 }  // namespace
 
-std::optional<u64> executed_instructions(const std::function<void()>& run) {
+std::optional<Executed> executed(const std::function<void()>& run) {
   const pid_t child = fork();
   if (child == 0) run_traced(run);
   int status = 0;
   if (child < 0 || waitpid(child, &status, 0) != child || !WIFSTOPPED(status)) return std::nullopt;
-  u64 executed = 0;
+  Executed executed{};
   bool traced = true;
   do {
-    ++executed;
+    ++executed.instructions;
+    executed.locked += next_is_locked(child) ? 1 : 0;
     traced = ptrace(PTRACE_SINGLESTEP, child, nullptr, nullptr) == 0 && waitpid(child, &status, 0) == child &&
              WIFSTOPPED(status) && WSTOPSIG(status) == SIGTRAP;
   } while (traced && !at_breakpoint(child));

@@ -6,8 +6,14 @@
 
 namespace latchlab::testing {
 
-/// Returns the exact number of instructions that `run` executes, plus a few for the call. A child process runs it in
-/// single steps. Returns nothing where a process may not trace another.
-std::optional<u64> executed_instructions(const std::function<void()>& run);
+/// What a function executes.
+struct Executed {
+  u64 instructions;  // exactly, plus a few for the call
+  u64 locked;        // those with a lock: a prefix, or an exchange with memory
+};
+
+/// Counts what `run` executes. A child process runs it in single steps. Returns nothing where a process may not trace
+/// another.
+std::optional<Executed> executed(const std::function<void()>& run);
 
 }  // namespace latchlab::testing
