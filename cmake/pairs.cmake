@@ -3,14 +3,14 @@
 # unit share the code that does not depend on them. Units of a single pair would take twice the time in all; larger units would leave
 # processors idle.
 #
-#   latchlab_add_index(WORD HEADER header TYPE template [KEYS u64 bytes] [POLICIES word...] [MEANT_BY word option])
+#   latchlab_add_index(WORD HEADER header TYPE template [KEYS u64 bytes] [POLICIES word...] [MEANT_BY word option [value]])
 #     adds an index.
 #     WORD        its name on the command line
 #     HEADER      path, relative to the calling CMakeLists.txt or to latchlab's include root
 #     TYPE        class template of <Layout, Key>, or of <Key> for an index that synchronizes itself (policy `own`)
 #     KEYS        default: u64
 #     POLICIES    default: all but `own`
-#     MEANT_BY    another index and its option that also mean this index, as Options::kMeantBy says
+#     MEANT_BY    another index and its option that also mean this index, with a value or with any, as Options::kMeantBy says
 #   latchlab_add_policy(WORD HEADER header TYPE template [MACHINES Native Emulated] [VARIANT])
 #     adds a policy.
 #     TYPE        class template of <Machine>
@@ -236,11 +236,15 @@ function(latchlab_generate_unit out_source out_function target index unit)
   set(${out_function} "${function}" PARENT_SCOPE)
 endfunction()
 
-# Sets `out` to true if ./test runs this pair: every lock on art and cuckoo, one lock of each kind on other indexes.
+# Sets `out` to true if ./test runs this pair: every lock on art and cuckoo, one lock of each kind on other indexes, and three policies on
+# the forms of cuckoo that an option means.
 function(latchlab_tested out index policy)
   get_property(variant GLOBAL PROPERTY latchlab_policy_${policy}_variant)
   set(${out} TRUE PARENT_SCOPE)
   if(variant AND NOT index MATCHES "^(art|cuckoo)$")
+    set(${out} FALSE PARENT_SCOPE)
+  endif()
+  if(index MATCHES "^cuckoo[37]$" AND NOT policy MATCHES "^(none|rtm|olc)$")
     set(${out} FALSE PARENT_SCOPE)
   endif()
 endfunction()

@@ -54,8 +54,8 @@ bool caught(const char* name, bool& bug, Run&& run) {
 inline constexpr u32 kSearchedPrograms = 4 * kRacePrograms;
 
 template <class Index>
-auto find_in_mixes(std::string policy, double abort_rate, std::vector<RaceMix<u64>> mixes) {
-  return [=] {
+auto find_in_mixes(const std::string& policy, double abort_rate, const std::vector<RaceMix<u64>>& mixes) {
+  return [=] {  // copies both
     ProgramsReport all;
     for (const auto& mix : mixes) {
       const ProgramsReport one = run_programs<Index>(

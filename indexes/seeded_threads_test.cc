@@ -59,7 +59,7 @@ ProgramsReport run_histories(const std::vector<RaceMix<u64>>& mixes, u32 most, v
 }
 
 template <template <class Layout, class Key> class Index, class Policy>
-auto histories(std::vector<RaceMix<u64>> mixes, u32 most) {
+auto histories(const std::vector<RaceMix<u64>>& mixes, u32 most) {
   return [=] { return run_histories<Index, Policy>(mixes, most, watch_history); };
 }
 
@@ -112,17 +112,18 @@ TEST_CASE("Seeded bugs: histories of threads find those of vip", "[threads]") {
 
 TEST_CASE("Seeded bugs: histories of threads find those of cuckoo", "[threads]") {
   using B = BugsOnRequest;
-  const auto mixes = cuckoo_mixes();
+  const auto mixes = four_mixes();
   CHECK(complaint_of<Cuckoo, OlcOnThreads>(mixes) == "");
   CHECK(caught("threads: validation", B::kDropValidation, histories<Cuckoo, OlcOnThreads>(mixes, 4000)));
   CHECK(caught("threads: upgrade", B::kDropUpgrade, histories<Cuckoo, OlcOnThreads>(mixes, 200)));
-  CHECK(caught("threads: mark", cuckoo::BugFlags<bool>::kDropMark, histories<Cuckoo, OlcOnThreads>(mixes, 200)));
+  CHECK(caught("threads: update latch", B::kDropUpdateLatch, histories<Cuckoo, OlcOnThreads>(mixes, 2000)));
+  CHECK(caught("threads: tag", cuckoo::BugFlags<bool>::kDropTag, histories<Cuckoo, OlcOnThreads>(mixes, 200)));
   CHECK(caught("threads: strays", cuckoo::BugFlags<bool>::kForgetStrays, histories<Cuckoo, OlcOnThreads>(mixes, 500)));
   CHECK(
       caught("threads: stale path", cuckoo::BugFlags<bool>::kTrustPath, histories<Cuckoo, OlcOnThreads>(mixes, 1500)));
   CHECK(complaint_of<Cuckoo, OlcOnThreads>(growth()) == "");
-  CHECK(caught("threads: settling waits for splits", growing::BugFlags<bool>::kSettleEarly,
-               histories<Cuckoo, OlcOnThreads>(growth(), 5000)));
+  CHECK(complaint_of<Cuckoo3, OlcOnThreads>(three_mixes()) == "");
+  CHECK(complaint_of<Cuckoo7, OlcOnThreads>(seven_mixes()) == "");
 }
 
 }  // namespace

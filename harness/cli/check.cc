@@ -181,11 +181,8 @@ void place_memory(Plan& plan, const Topology& topology) {
 }
 
 Spec index_meant(Spec index, const Registry& registry) {
-  using Option = std::pair<std::string, std::string>;
-  const auto member = std::ranges::find_if(registry.pairs(), [&](const Pair& pair) {
-    return pair.meant_by.index == index.name &&
-           std::ranges::count(index.options, pair.meant_by.option, &Option::first) != 0;
-  });
+  const auto member =
+      std::ranges::find_if(registry.pairs(), [&](const Pair& pair) { return pair.meant_by.selects(index); });
   if (member == registry.pairs().end()) return index;
   for (const auto& [key, value] : index.options) {
     if (std::ranges::count(member->index_options, key, &OptionInfo::key) != 0) continue;

@@ -26,15 +26,11 @@ constexpr std::size_t kMostPoints = 100'000;
 
 /// Returns the index that an option of `index` selects; else the index itself.
 std::string index_meant_by(const Spec& index, const Registry& registry) {
-  const auto selects = [&](const MeantBy& meant_by) {
-    return meant_by.index == index.name &&
-           std::ranges::any_of(index.options, [&](const auto& option) { return option.first == meant_by.option; });
-  };
   for (const Lacking& lacking : registry.lacking()) {
-    if (selects(lacking.meant_by)) return lacking.index;
+    if (lacking.meant_by.selects(index)) return lacking.index;
   }
   for (const Pair& pair : registry.pairs()) {
-    if (selects(pair.meant_by)) return pair.index;
+    if (pair.meant_by.selects(index)) return pair.index;
   }
   return index.name;
 }

@@ -187,7 +187,7 @@ class EveryPair(Runs):
     def test_an_insert_run_that_ends_with_a_full_index_says_so(self):
         if not any((index, policy) == ("cuckoo", "olc") for index, policy, _ in self.pairs):
             self.skipTest("cuckoo is not in this build")
-        table = "--index=cuckoo:most_slots=7168"
+        table = "--index=cuckoo:most_slots=7000"  # so there are 6144, which is three times a power of two
         for batch in ("1", "16"):
             (document,) = self.documents(
                 table, "--sync=olc", "--workload=insert", "--records=20000", "--threads=2", f"--batch={batch}"
@@ -195,7 +195,7 @@ class EveryPair(Runs):
             self.assertIn(document["status"], MEASURED)
             self.assertEqual(document["throughput"]["ended_by"], "full")
             keys = document["memory"]["keys"]
-            self.assertGreater(keys, 0.95 * 7168)
+            self.assertGreater(keys, 0.9 * 6144)
             self.assertEqual(keys, document["throughput"]["per_operation"]["insert"]["succeeded"])
             self.assertTrue(any("full, with" in note for note in document["health"]["notes"]))
 

@@ -31,8 +31,8 @@ using AdaptiveArt = Synchronized<Art, Tiny<Adaptive<Simulated, BugsOnRequest>>, 
 using HybridArt = Synchronized<Art, Tiny<Hybrid<Simulated, BugsOnRequest>>, U64Key>;
 
 template <class Index>
-auto all_mixes(std::string policy, double abort_rate, std::vector<RaceMix<u64>> mixes = number_mixes()) {
-  return find_in_mixes<Index>(std::move(policy), abort_rate, std::move(mixes));
+auto all_mixes(const std::string& policy, double abort_rate, const std::vector<RaceMix<u64>>& mixes = number_mixes()) {
+  return find_in_mixes<Index>(policy, abort_rate, mixes);
 }
 
 TEST_CASE("Seeded bugs: the race finder finds a dropped validation, upgrade, unlock or grace period of olc", "[race]") {
@@ -136,7 +136,7 @@ struct LatchFreeReaders {
     const u64 version = node.latch.version();
     expect(node.latch.try_lock(version), "there is another writer");
     change();
-    node.latch.unlock(version);
+    node.latch.set(decltype(node.latch)::changed(version));
   }
   /// Checks, as the writer, that the byte has the expected word.
   void expect_word(u8 byte, std::optional<u64> wanted) {
@@ -257,7 +257,7 @@ struct OneValueOfMany {
     } else {
       node.remove(kByte);
     }
-    node.latch.unlock(version);
+    node.latch.set(decltype(node.latch)::changed(version));
   }
   void read() {
     u32 at = 0;  // the first position in kWay that is consistent with all words seen

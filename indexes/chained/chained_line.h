@@ -62,7 +62,7 @@ class ChainedLine {
   }
 
   [[gnu::always_inline]] void prefetch(const Key& key, Hint) const {
-    Layout::Machine::prefetch(table_.at(table_.guess(chained::hash_of(key))), Access::kWrite);
+    Layout::Machine::prefetch(table_.at(table_.guess(chained::hash_of(key)).number), Access::kWrite);
   }
 
   /// Finds several keys: found[i] answers keys[i]. The buckets of kGroup keys are prefetched together.
@@ -71,7 +71,7 @@ class ChainedLine {
     for (std::size_t first = 0; first < keys.size(); first += kGroup) {
       const std::size_t end = std::min(keys.size(), first + kGroup);
       for (std::size_t i = first; i < end; ++i) {
-        Layout::Machine::prefetch(table_.at(table_.guess(chained::hash_of(keys[i]))), Access::kRead);
+        Layout::Machine::prefetch(table_.at(table_.guess(chained::hash_of(keys[i])).number), Access::kRead);
       }
       for (std::size_t i = first; i < end; ++i) {
         const auto one = find_in(tx, keys[i]);
@@ -136,7 +136,7 @@ class ChainedLine {
   static bool asks_to_grow(const Key& key) { return Table::asks_to_grow(chained::hash_of(key)); }
   template <class Tx>
   Attempt<StepResult> maintain_in(Tx& tx, const Key&, const Growth& growth, Growth& after) {
-    return table_.grow_in(tx, growth, after, Rules<Tx>{tx});
+    return table_.grow_in(tx, growth, after, Rules<Tx>{});
   }
   u64 room() const { return table_.room(); }
 
@@ -201,7 +201,7 @@ class ChainedLine {
   /// Goes to the key's bucket. Returns false to restart.
   template <class Tx>
   [[nodiscard, gnu::always_inline]] bool arrive(Tx& tx, Way<Tx>& way) const {
-    way.number = table_.guess(way.hash);
+    way.number = table_.guess(way.hash).number;
     u64 word = 0;
     if (!table_.arrive(tx, way.hash, way.number, way.at, word)) [[unlikely]]
       return false;
@@ -240,9 +240,8 @@ class ChainedLine {
 
   /// The growth rules of this table (indexes/growing/table.h).
   template <class Tx>
-  struct Rules {
-    Tx& tx;
-
+  class Rules {
+   public:
     static bool crowded(u64 keys, u32 bits) { return 4 * keys > u64{9} << bits; }
 
     /// Splits a chain between its bucket and a new one, line by line. A side that needs a node reuses one whose pairs
@@ -253,12 +252,20 @@ class ChainedLine {
     ///
     /// The sides take nodes in chain order, so every link, old or new, leads forward. The remaining nodes are retired,
     /// up to the number that one attempt may retire.
-    void split(Bucket& old, Bucket& born, u64 word, u64 number) const {
-      const u32 bits = growing::bits_of(word);
-      const u64 free = chained::free_key(number);
-      Node* unused = Word(word).head();
+    static Attempt<bool> split_in(Tx& tx, const ReaderOf<Tx>& old, const ReaderOf<Tx>& born, u64 number) {
+      const Word word(old.word());
+      if (!tx.upgrade(old, born)) return kRestart;
+      split(tx, *old.node(), *born.node(), word, chained::free_key(number));
+      return true;
+    }
+
+   private:
+    static void split(Tx& tx, Bucket& old, Bucket& born, Word word, u64 free) {
+      const u32 bits = word.bits();
+      Node* unused = word.head();
+      born.pairs.clear(free);
       std::array<Side, 2> sides{Side(old), Side(born)};
-      for (Line line(&old, Word(word)); !line.over(); line.step()) {
+      for (Line line(&old, word); !line.over(); line.step()) {
         std::array<u64, kSlots> keys, values;
         for (u32 slot = 0; slot < kSlots; ++slot) {
           keys[slot] = line.pairs().key[slot].load();

@@ -79,7 +79,7 @@ class Chains {
   }
 
   [[gnu::always_inline]] void prefetch(const Key& key, Hint) const {
-    Layout::Machine::prefetch(table_.at(table_.guess(chained::hash_of(key))), Access::kWrite);
+    Layout::Machine::prefetch(table_.at(table_.guess(chained::hash_of(key)).number), Access::kWrite);
   }
 
   template <class Tx>
@@ -181,7 +181,7 @@ class Chains {
   /// Goes to the key's bucket and its first node. Returns false to restart.
   template <class Tx>
   [[nodiscard, gnu::always_inline]] bool arrive(Tx& tx, Way<Tx>& way) const {
-    u64 b = table_.guess(way.hash), word = 0;
+    u64 b = table_.guess(way.hash).number, word = 0;
     if (!table_.arrive(tx, way.hash, b, way.at, word)) [[unlikely]]
       return false;
     way.word = Word(word);
@@ -212,7 +212,7 @@ class Chains {
     const u32 count = static_cast<u32>(keys.size());
     for (u32 i = 0; i < count; ++i) {
       ways[i].hash = chained::hash_of(keys[i]);
-      Layout::Machine::prefetch(table_.at(table_.guess(ways[i].hash)), Access::kRead);
+      Layout::Machine::prefetch(table_.at(table_.guess(ways[i].hash).number), Access::kRead);
     }
     for (u32 i = 0; i < count; ++i) {
       if (!arrive(tx, ways[i])) return false;
@@ -240,7 +240,16 @@ class Chains {
   /// The growth rules of this table (indexes/growing/table.h).
   struct Rules {
     static bool crowded(u64 keys, u32 bits) { return 2 * keys > u64{3} << bits; }
-    static void split(Bucket& old, Bucket& born, u64 word, u64) { split_chain(Word(word), old, born); }
+    [[gnu::always_inline]] static void prefetch_for_split(const Bucket& bucket, u64, u32) {
+      Layout::Machine::prefetch(Word(bucket.word.load()).head(), Access::kRead);
+    }
+    template <class Tx, class Reader>
+    static Attempt<bool> split_in(Tx& tx, const Reader& old, const Reader& born, u64) {
+      const Word word(old.word());
+      if (!tx.upgrade(old, born)) return kRestart;
+      split_chain(word, *old.node(), *born.node());
+      return true;
+    }
   };
 
   /// Splits a chain between its bucket and a new one: the keys with the next bit of the hash set move.

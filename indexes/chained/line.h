@@ -33,6 +33,7 @@ class Pairs {
  public:
   static constexpr u32 kSlots = 3;
 
+  Pairs() = default;  // all slots hold key 0
   explicit Pairs(u64 free) {
     for (Cell& cell : key) new (&cell) Cell(free);
   }
@@ -44,6 +45,9 @@ class Pairs {
     u32 slot = 0;
     while (slot < kSlots && key[slot].load() != wanted) ++slot;
     return slot;
+  }
+  void clear(u64 free) {
+    for (Cell& cell : key) cell.store(free);
   }
   void put(u32 slot, u64 new_key, u64 new_value) {
     value[slot].store(new_value);
@@ -64,10 +68,15 @@ struct alignas(kLineBytes) LineNode {
 
 template <class Layout>
 struct alignas(kLineBytes) LineBucket {
-  explicit LineBucket(u64 number) : pairs(free_key(number)) {}
+  LineBucket() = default;
   LineBucket(const LineBucket&) = delete;
   LineBucket& operator=(const LineBucket&) = delete;
   u8 tag() const { return 0; }
+  void begin(u32 bits, u64 number) {
+    pairs.clear(free_key(number));
+    word.store(Word<void>(bits, nullptr).word());
+  }
+  static u32 bits_of(u64 word) { return Word<void>(word).bits(); }
 
   [[no_unique_address]] typename Layout::Latch latch;
   typename Layout::template Cell<u64> word;  // a Word<LineNode<Layout>>

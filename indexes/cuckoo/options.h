@@ -1,45 +1,74 @@
 #pragma once
 // The options of `cuckoo`.
 #include <algorithm>
-#include <bit>
+#include <array>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
-#include "indexes/cuckoo/bucket.h"
+#include <fmt/format.h>
+
+#include "src/base/error.h"
 #include "src/base/spec.h"
 
 namespace latchlab::cuckoo {
 
+/// The options of a table whose buckets have kSlots slots.
+template <u32 kSlots>
 struct Options {
   u64 most_slots = 0;  ///< limit of the number of slots; 0: no limit but memory
   u64 seed = 0;        ///< seed of the hash functions; secret from an adversary that could choose colliding keys
 
   /// Parses a spec such as cuckoo:most_slots=1000000,seed=7. Throws InputError.
   static Options parse(const Spec& spec) {
-    SpecReader reader(spec, "index cuckoo");
+    SpecReader reader(spec, "index " + spec.name);
     Options options;
-    options.most_slots = reader.number("most_slots", 0, 0, u64{1} << 34);
+    constexpr std::array<std::string_view, 3> kWords{"3", "4", "7"};
+    constexpr std::size_t kOwn = kSlots == 3 ? 0 : kSlots == 4 ? 1 : 2;
+    // `cuckoo` with another number is another index (MeantBy), unless a table is made by hand.
+    if (const std::size_t given = reader.one_of("slots", kOwn, {"3", "4", "7"}); given != kOwn) {
+      throw InputError(fmt::format("index {} has slots={}, not {}", spec.name, kWords[kOwn], kWords[given]));
+    }
+    options.most_slots = reader.number("most_slots", 0, 0, u64{1} << 33);
     options.seed = reader.number("seed", 0, 0, ~u64{0});
     reader.finish();
-    if (options.most_slots != 0) options.most_slots = u64{kSlots} << options.most_bits();
+    constexpr u32 kFirstBits = kSlots == 7 ? 1 : 2;  // the table begins with so many
+    if (options.most_slots != 0) options.most_slots = slots(std::max(options.most_bits(), kFirstBits));
     return options;
   }
+  /// Returns the number of slots of 2^bits buckets. A bucket of four has three while there are fewer than 2^16.
+  static constexpr u64 slots(u32 bits) { return u64{kSlots == 4 && bits < 16 ? 3 : kSlots} << bits; }
   /// Returns the number of bits of the bucket numbers. The number of buckets is the largest power of two with at most
   /// most_slots slots, and at least 2.
-  u32 most_bits() const { return std::max(static_cast<u32>(std::bit_width(most_slots / kSlots)), 2u) - 1; }
+  u32 most_bits() const {
+    u32 bits = 1;
+    while (slots(bits + 1) <= most_slots) ++bits;
+    return bits;
+  }
   std::vector<std::pair<std::string, std::string>> resolved() const {
-    return {{"most_slots", std::to_string(most_slots)}, {"seed", std::to_string(seed)}};
+    return {
+        {"slots", std::to_string(kSlots)}, {"most_slots", std::to_string(most_slots)}, {"seed", std::to_string(seed)}};
+  }
+  static std::vector<std::string> variants() {
+    return {fmt::format("cuckoo{}:seed=1234567891011121314", kSlots == 4 ? "" : std::to_string(kSlots))};
   }
   u64 most_keys() const { return most_slots == 0 ? ~u64{0} : most_slots; }
-  static std::vector<std::string> variants() { return {"cuckoo:seed=1234567891011121314"}; }
   static std::string_view about(std::string_view key) {
-    if (key == "most_slots") {
-      return "the table is full with so many slots (7 x a power of two, rounded down, at least 14); 0: no limit";
-    }
+    if (key == "slots") return "slots of a bucket: 3 or 4 in one line, 7 in two, which takes the least memory";
+    if (key == "most_slots")
+      return "the table is full with so many slots (slots x a power of two, rounded down); 0: no limit";
     return "seed of the hash functions: nobody can choose keys that collide without knowing it";
   }
+};
+
+/// The options of an index that an option of `cuckoo` means.
+template <u32 kSlots>
+struct OtherOptions : Options<kSlots> {
+  static constexpr std::string_view kValue = kSlots == 3 ? "3" : "7";
+  static constexpr MeantBy kMeantBy{.index = "cuckoo", .option = "slots", .value = kValue};
+
+  static OtherOptions parse(const Spec& spec) { return {Options<kSlots>::parse(spec)}; }
 };
 
 }  // namespace latchlab::cuckoo

@@ -10,13 +10,13 @@ namespace {
 
 TEST_CASE("Seeded bugs: the race finder finds each dropped step of cuckoo under olc", "[race]") {
   using Index = Synchronized<Cuckoo, Tiny<Olc<Simulated, BugsOnRequest>>, U64Key>;
-  const auto run = find_in_mixes<Index>("olc", 0, cuckoo_mixes());
+  const auto run = find_in_mixes<Index>("olc", 0, four_mixes());
   CHECK(caught("cuckoo: validation", BugsOnRequest::kDropValidation, run));
   CHECK(caught("cuckoo: upgrade", BugsOnRequest::kDropUpgrade, run));
+  CHECK(caught("cuckoo: update latch", BugsOnRequest::kDropUpdateLatch, run));
   CHECK(caught("cuckoo: unlock", BugsOnRequest::kDropUnlockAfterFailedUpgrade, run));
-  CHECK(caught("cuckoo: mark", cuckoo::BugFlags<bool>::kDropMark, run));
+  CHECK(caught("cuckoo: tag", cuckoo::BugFlags<bool>::kDropTag, run));
   CHECK(caught("cuckoo: strays", cuckoo::BugFlags<bool>::kForgetStrays, run));
-  CHECK(caught("cuckoo: settling waits for splits", growing::BugFlags<bool>::kSettleEarly, run));
   CHECK(caught("cuckoo: stale path", cuckoo::BugFlags<bool>::kTrustPath, run));
 }
 

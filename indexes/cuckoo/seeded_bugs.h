@@ -5,9 +5,9 @@ namespace latchlab::cuckoo {
 
 template <class Flag>
 struct BugFlags {
-  /// A key that leaves its primary bucket is not marked there. Also found on threads (indexes/seeded_threads_test.cc).
-  static inline Flag kDropMark{};
-  /// A thread that settles a bucket does not mark again the strays that it leaves there. Also found on threads.
+  /// The home of a key that becomes a stray gets no tag. Also found on threads (indexes/seeded_threads_test.cc).
+  static inline Flag kDropTag{};
+  /// A split gives no tag to the strays that it cannot bring home. Also found on threads.
   static inline Flag kForgetStrays{};
   /// A path is taken without a check that each key is still in its place. Also found on threads.
   static inline Flag kTrustPath{};

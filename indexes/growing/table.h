@@ -6,17 +6,13 @@
 // size of the table. (A key that finds no room at all may have to claim run after run.) Concurrent claims get different
 // runs. Nobody waits for a slow claimant: a thread that needs a bucket split splits it.
 //
-// Some tables have buckets to settle after a doubling. When all buckets have been split, they are claimed once more for
-// that. The claimant reports each finished run, so the table knows when a level is settled. Then every bucket has been
-// settled, all of them while they had the bits of that level.
-//
 // The table counts keys with one of kCountOneIn hashes only, so that the line of the counter is rarely written.
 #include <algorithm>
 #include <new>
 #include <utility>
 
 #include "indexes/growing/buckets.h"
-#include "indexes/growing/seeded_bugs.h"
+#include "src/machine/machine.h"
 #include "sync/attempt.h"
 
 namespace latchlab::growing {
@@ -24,8 +20,6 @@ namespace latchlab::growing {
 template <class Layout, BucketOf Bucket>
 class Table {
   using Buckets = growing::Buckets<Layout, Bucket>;
-  using Piece = typename Buckets::Piece;
-  using Level = typename Buckets::Level;
   static constexpr bool kTiny = Layout::kScale == Scale::kTiny;
 
  public:
@@ -33,11 +27,11 @@ class Table {
   using ReaderOf = decltype(std::declval<Tx&>().enter(std::declval<Bucket*>()));
 
   static constexpr u32 kFirstBits = Buckets::kFirstBits;
-  static constexpr u32 kMostBits = Buckets::kMostBits - 1;  ///< limit of the number of buckets: 2^kMostBits
+  static constexpr u32 kMostBits = Buckets::kMostBits;  ///< limit of the number of buckets: 2^kMostBits
 
   Table() = default;
   /// Makes a table of at most 2^most_bits buckets. most_bits is from kFirstBits to kMostBits.
-  explicit Table(u32 most_bits) : most_bits_(most_bits) {}
+  explicit Table(u32 most_bits) : most_bits_(std::max(most_bits, kFirstBits)) {}
 
   /// The size of the table at some moment.
   struct Seen {
@@ -51,59 +45,26 @@ class Table {
     bool done() const { return step_ == Step::kDone; }
     /// Ends the task.
     void finish() { step_ = Step::kDone; }
-    /// Allocates what the next step lacks, outside attempts. Returns false when memory is out.
+    /// Gets the memory that the next step lacks, outside attempts. Returns false when memory is out.
     template <class Pool>
     [[nodiscard]] bool prepare(Pool& pool) {
-      return level_.make(pool) && piece_.make(pool);
+      if (lacking_ <= usable_) return true;
+      usable_ = pool.extend(*range_, lacking_, Buckets::most_bytes());
+      if (lacking_ > usable_) return false;
+      start_ = reinterpret_cast<u64>(range_->space.start);  // fixed once there are usable bytes
+      return true;
     }
-    /// Frees blocks that are no longer needed, since other threads have linked theirs.
     template <class Pool>
-    void release(Pool& pool) {
-      level_.release(pool);
-      piece_.release(pool);
-    }
+    void release(Pool&) {}
 
     /// Counts one bucket of the run as done.
     void one_done() {
-      if (++next_ == end_) step_ = reports_ ? Step::kReport : Step::kDone;
+      if (++next_ == end_) step_ = Step::kDone;
     }
 
    private:
     friend Table;
-    enum class Step : u8 { kClaim, kSplit, kSettle, kReport, kDone };
-
-    /// A block that a step lacks. Once allocated, the task keeps it until it links it.
-    template <class Block>
-    struct Lacking {
-      u64 lacking = 0;  // number of entries of the block to allocate
-      u64 entries = 0;  // number of entries of the allocated block, which the table may have outgrown
-      u64 first = 0;    // number of its first bucket
-      u64 bytes = 0;    // taken from the pool
-      Block* block = nullptr;
-
-      bool has(u64 wanted, u64 from) const { return block != nullptr && entries == wanted && first == from; }
-      void lack(u64 wanted, u64 from) {
-        lacking = wanted;
-        first = from;
-      }
-
-      template <class Pool>
-      [[nodiscard]] bool make(Pool& pool) {
-        if (lacking == 0) return true;
-        release(pool);
-        const u64 before = pool.live();
-        void* const at = pool.allocate(Block::bytes_for(lacking));
-        if (at == nullptr) return false;
-        block = new (at) Block(lacking, first);
-        bytes = pool.live() - before;
-        entries = std::exchange(lacking, 0);
-        return true;
-      }
-      template <class Pool>
-      void release(Pool& pool) {
-        if (block != nullptr) pool.free(std::exchange(block, nullptr), Block::bytes_for(entries));
-      }
-    };
+    enum class Step : u8 { kClaim, kSplit, kDone };
 
     Step step_ = Step::kClaim;
     // True if the task must get a run at any number of keys, unless the table has grown since seen_.
@@ -111,12 +72,10 @@ class Table {
     Seen seen_;               // the size of the table that forced() was given
     u32 bits_ = 0;            // of the run's buckets; a split adds one
     u64 next_ = 0, end_ = 0;  // the buckets of the run that are left
-    // Number of buckets to report as done: those of the run, or 0 if one lacked the bits to be settled.
-    u64 reported_ = 0;
-    bool reports_ = false;  // true if the task must report when it is done
-    bool settles_ = false;  // true if the run is settled, false if it is split
-    Lacking<Level> level_;
-    Lacking<Piece> piece_;
+    typename Buckets::Range* range_ = nullptr;
+    u64 lacking_ = 0;  // bytes of the range that the claim needs
+    u64 usable_ = 0;   // bytes that the task knows to be usable
+    u64 start_ = 0;    // address of the range, if it has usable bytes
   };
 
   Seen seen() const { return {.mask = shape_.mask.load(), .claimed = shape_.claimed.load()}; }
@@ -140,24 +99,28 @@ class Table {
   /// Returns true if a thread that has inserted a key with this hash must help to grow the table.
   static bool asks_to_grow(u64 hash) { return (hash >> 32) % kAskOneIn == 0; }
 
-  /// Returns the bucket that should be responsible for the hash: a hint.
-  [[gnu::always_inline]] u64 guess(u64 hash) const {
-    const u64 mask = shape_.mask.load(), b = hash & mask;
-    if (b < shape_.claimed.load()) return hash & (2 * mask + 1);
-    return b;
+  /// A bucket that should be responsible for a hash: a hint.
+  struct Guess {
+    u64 number;
+    u64 mask;  // of the hash bits that make the number
+
+    /// Returns the number of bits that the bucket should have.
+    u32 bits() const { return Buckets::level_of(mask + 1); }
+    [[gnu::always_inline]] bool has_bits(u32 least) const { return mask >= (u64{1} << least) - 1; }
+  };
+  [[gnu::always_inline]] Guess guess(u64 hash) const {
+    u64 mask = shape_.mask.load();
+    if ((hash & mask) < shape_.claimed.load()) mask = 2 * mask + 1;
+    return {hash & mask, mask};
   }
   /// Returns true if the table may grow further: a hint.
   bool may_grow() const { return Buckets::level_of(shape_.mask.load() + 1) < most_bits_; }
-  /// Returns the number of buckets, claimed ones included: a hint.
-  u64 buckets() const { return shape_.mask.load() + 1 + shape_.claimed.load(); }
-  /// Returns true if all buckets with `bits` bits have been settled.
-  ///
-  /// It stays true as long as a bucket has these bits, so a caller that validates the bucket afterwards need not check
-  /// again. Memory order: a settling thread stores the marks of a bucket before it reports, and the last report stores
-  /// these bits. The load here acquires them (Racy, src/machine/cells.h). So a bucket version that is read afterwards
-  /// covers the marks.
-  [[gnu::always_inline]] bool settled(u32 bits) const { return shape_.settled_bits.load() == bits; }
-  /// Returns bucket b, or null while it has no memory.
+  /// Returns the number of buckets, claimed ones included: a hint, but all of them have memory.
+  u64 buckets() const {
+    const u64 mask = shape_.mask.load();
+    return mask + 1 + shape_.claimed.load();
+  }
+  /// Returns bucket b. It must have memory, as all have below buckets(), and those that guess() names.
   [[gnu::always_inline]] Bucket* at(u64 b) const { return buckets_.at(b); }
 
   /// Goes to the bucket that is responsible for the hash, starting at bucket b. `word` becomes the content of its word.
@@ -165,16 +128,15 @@ class Table {
   template <class Tx>
   [[nodiscard, gnu::always_inline]] bool arrive(Tx& tx, u64 hash, u64& b, ReaderOf<Tx>& at, u64& word) const {
     for (u32 hops = 0; hops < kMostHops; ++hops) {
-      if (Bucket* const bucket = buckets_.at(b)) [[likely]] {
-        at = tx.enter(bucket);
-        word = at->word.load();
-        const u64 own = low_bits(hash, bits_of(word));
-        if (own == b) [[likely]]
-          return true;  // and it is born: for an unborn bucket own is 0
-        b = bits_of(word) != 0 ? own : parent_of(b);
-      } else {
-        b = parent_of(b);
-      }
+      at = tx.enter(buckets_.at(b));
+      word = at.word();
+      const u32 bits = Bucket::bits_of(word);
+      const u64 own = low_bits(hash, bits);
+      if (own == b && bits != 0) [[likely]]
+        return true;
+      b = bits != 0 ? own : parent_of(b);
+      // The word may be newer than the hint that led to it: then its bits may lead beyond the memory of the table.
+      if (b >= buckets()) return false;
     }
     return false;
   }
@@ -195,34 +157,24 @@ class Table {
   ///     crowded(keys, bits)            returns true if 2^bits buckets are too few for the keys
   ///     hopeless(keys, bits)           optional; returns true if the keys are so few that more buckets do not help a
   ///                                    key without room
-  ///     split(old, born, word, b)      splits an upgraded bucket with this word into itself and a new one, and stores
-  ///                                    the words of both
-  ///     settle_in(tx, b, bits)         optional; a body that finishes bucket b after a doubling. Returns false if the
-  ///                                    bucket no longer has these bits: then the results of its split are not settled
+  ///     prefetch_for_split(bucket, b, bits)   optional; prefetches what the split of the bucket will need besides it
+  ///     split_in(tx, old, born, b)     a body that splits the bucket of reader `old`, whose number is b, into itself
+  ///                                    and that of reader `born`; each gets one bit more. Returns true, or a failure
   template <class Tx, class Rules>
   Attempt<StepResult> grow_in(Tx& tx, const Growth& growth, Growth& after, const Rules& rules) {
     if (growth.step_ == Growth::Step::kClaim) return claim_in(tx, growth, after, rules);
-    if constexpr (kSettles<Tx, Rules>) {
-      if (growth.step_ == Growth::Step::kSettle) {
-        const Attempt<bool> settled = rules.settle_in(tx, growth.next_, growth.bits_);
-        if (!settled) return settled.failure();
-        if (*settled) return StepResult::kOneDone;
-        after = growth;
-        after.one_done();
-        after.reported_ = 0;
-        return StepResult::kChanged;
-      }
-      if (growth.step_ == Growth::Step::kReport) return report_in(tx, growth, after);
-    }
     return split_in(tx, growth, after, rules);
   }
 
-  /// Returns the bytes of all buckets except those of the beginning. Exact while no operation runs.
-  u64 room() const { return meter_.room.load(); }
-  /// Visits every bucket that has memory, unborn ones too, with its number. No thread may change the table meanwhile.
+  /// Returns the bytes of all buckets except those of the beginning. The meter may know fewer: a thread that got them may
+  /// find afterwards that the table need not grow.
+  u64 room() const { return buckets_.usable_bytes(); }
+  /// Visits every bucket that is born, with its number. No thread may change the table meanwhile.
   template <class Visit>
   void for_each(const Visit& visit) const {
-    buckets_.for_each(visit);
+    buckets_.for_each(buckets(), [&](Bucket& bucket, u64 number) {
+      if (Bucket::bits_of(bucket.word.load()) != 0) visit(bucket, number);
+    });
   }
   template <class Pool>
   void free_all(Pool& pool) {
@@ -230,39 +182,31 @@ class Table {
   }
 
  private:
-  template <class Tx, class Rules>
-  static constexpr bool kSettles = requires(const Rules& rules, Tx& tx) { rules.settle_in(tx, u64{}, u32{}); };
-
   static constexpr u32 kCountOneIn = kTiny ? 1 : 64;  // keys are sampled by hash
-  static constexpr u32 kAskOneIn = kTiny ? 1 : 16;    // sampled by hash too; every counted key is among these
+  static constexpr u32 kAskOneIn = kTiny ? 1 : 16;    // sampled too, by the hash or otherwise
   // Buckets of a claim: four for each new key, so that a doubling ends well before the next.
   static constexpr u64 kRun = kTiny ? 2 : 64;
-  static_assert(Buckets::kPiece % kRun == 0, "a run lies in one piece");
   // An upper bound in a consistent table: each hop changes at least one bit.
   static constexpr u32 kMostHops = 2 * Buckets::kMostBits;
 
-  /// The size of the table. Of mask + 1 buckets the first `claimed` are split, or claimed for a split. These two are a
-  /// hint about where to look first, which needs no proof. All buckets with settled_bits bits are settled; this is no
-  /// hint, see settled(). The fields are stored under the latch of meter_.
+  /// The size of the table. Of mask + 1 buckets the first `claimed` are split, or claimed for a split. Where to look
+  /// first is a hint that needs no proof. But the buckets that it names must have memory, whatever moments the two
+  /// fields are from. So `claimed` is 0 before the mask grows, and the mask is read first; the cells acquire and
+  /// release. Both are stored under the latch of meter_.
   struct Shape {
     typename Layout::template Cell<u64> mask{(u64{1} << kFirstBits) - 1};
     typename Layout::template Cell<u64> claimed;
-    typename Layout::template Cell<u64> settled_bits;
   };
 
-  /// The counters of the table: a sample of its keys, and the progress of its growth.
+  /// The counters of the table: a sample of its keys, and its bytes.
   struct Meter {
     u8 tag() const { return 0; }
     [[no_unique_address]] typename Layout::Latch latch;
     typename Layout::template Cell<u64> counted;
-    typename Layout::template Cell<u64> room;       // bytes
-    typename Layout::template Cell<u64> splitting;  // buckets claimed to be split and not reported yet
-    typename Layout::template Cell<u64> settling;   // buckets claimed to be settled since the last doubling
-    typename Layout::template Cell<u64> settled;    // those of them that were reported
+    typename Layout::template Cell<u64> room;  // bytes
   };
 
-  /// Claims the next run of buckets to split, if the table must grow or grows already. Otherwise claims the next run to
-  /// settle, if all claimed splits are reported and some buckets are not claimed to be settled yet.
+  /// Claims the next run of buckets to split, if the table must grow or grows already.
   template <class Tx, class Rules>
   Attempt<StepResult> claim_in(Tx& tx, const Growth& growth, Growth& after, const Rules& rules) {
     auto meter = tx.enter(&meter_);
@@ -276,101 +220,65 @@ class Table {
     after = growth;
     if (forced && (bits == most_bits_ || hopeless)) return tx.confirm(StepResult::kFull, meter);
     if (!wanted || bits == most_bits_) {
-      const u64 settling = meter->settling.load();
-      const bool may_settle = meter->splitting.load() == 0 || BugFlags<typename Layout::Bugs::Flag>::kSettleEarly;
-      if (!kSettles<Tx, Rules> || settling >= buckets || !may_settle) {
-        after.step_ = Growth::Step::kDone;
-        return tx.confirm(StepResult::kChanged, meter);
-      }
-      after.step_ = Growth::Step::kSettle;
-      after.bits_ = bits;
-      after.next_ = settling;
-      after.end_ = std::min(settling + kRun, buckets);
-      after.reported_ = after.end_ - settling;
-      after.reports_ = after.settles_ = true;
-      if (!tx.upgrade(meter)) return kRestart;
-      meter->settling.store(after.end_);
-      return StepResult::kChanged;
-    }
-    auto& level_link = buckets_.level(bits);
-    const bool has_level = level_link.load() != 0;
-    if (const u64 entries = Buckets::pieces_in(bits); !has_level && !growth.level_.has(entries, 0)) {
-      after.level_.lack(entries, 0);
+      after.step_ = Growth::Step::kDone;
       return tx.confirm(StepResult::kChanged, meter);
     }
-    const u64 level = has_level ? level_link.load() : Buckets::address(growth.level_.block, bits);
-    auto& piece_link = Buckets::link_in(level, buckets + claimed);
-    const bool has_piece = piece_link.load() != 0;
-    const u64 entries = Buckets::buckets_in_piece(bits), first = buckets + claimed / entries * entries;
-    if (!has_piece && !growth.piece_.has(entries, first)) {
-      after.piece_.lack(entries, first);
+    const u64 end = std::min(claimed + kRun, buckets);
+    const u64 bytes = Buckets::bytes_for(buckets + end);
+    const bool has_memory = meter->room.load() >= bytes;
+    if (!has_memory && growth.usable_ < bytes) {
+      after.range_ = &buckets_.range();
+      after.lacking_ = bytes;
       return tx.confirm(StepResult::kChanged, meter);
     }
     after.step_ = Growth::Step::kSplit;
     after.bits_ = bits;
     after.next_ = claimed;
-    after.end_ = std::min(claimed + kRun, buckets);
-    after.reported_ = after.end_ - claimed;
-    after.reports_ = kSettles<Tx, Rules>;
+    after.end_ = end;
     if (!tx.upgrade(meter)) return kRestart;
-    if (after.reports_) meter->splitting.store(meter->splitting.load() + after.reported_);
-    if (!has_piece) link(piece_link, after.piece_, bits);
-    if (!has_level) link(level_link, after.level_, bits);
+    if (!has_memory) {
+      buckets_.start_at(growth.start_);
+      meter->room.store(growth.usable_);
+    }
     if (after.end_ == buckets) {
       shape_.claimed.store(0);
       shape_.mask.store(2 * buckets - 1);
-      meter->settling.store(0);
-      meter->settled.store(0);
     } else {
       shape_.claimed.store(after.end_);
     }
     return StepResult::kChanged;
   }
-  template <class Block>
-  void link(typename Buckets::Link& link, typename Growth::template Lacking<Block>& made, u32 bits) {
-    meter_.room.store(meter_.room.load() + made.bytes);
-    link.store(Buckets::address(made.block, bits));
-    made = {};
-  }
-
-  /// Reports the run as done. A run that settled buckets of an earlier level has nothing to report.
-  template <class Tx>
-  Attempt<StepResult> report_in(Tx& tx, const Growth& growth, Growth& after) {
-    auto meter = tx.enter(&meter_);
-    const u64 buckets = shape_.mask.load() + 1;
-    after = growth;
-    after.finish();
-    if (growth.settles_ && Buckets::level_of(buckets) != growth.bits_) return tx.confirm(StepResult::kChanged, meter);
-    if (!tx.upgrade(meter)) return kRestart;
-    if (!growth.settles_) {
-      meter->splitting.store(meter->splitting.load() - growth.reported_);
-      return StepResult::kChanged;
+  /// Prefetches the two buckets of a split that comes later in the run, and what the rules know of one that comes
+  /// sooner.
+  template <class Rules>
+  [[gnu::always_inline]] void prefetch_splits(const Growth& growth, const Rules& rules) const {
+    constexpr u64 kSooner = 8, kLater = 16;
+    const u64 sooner = growth.next_ + kSooner, later = growth.next_ + kLater;
+    if (later < growth.end_) {
+      Layout::Machine::prefetch(at(later), Access::kWrite);
+      Layout::Machine::prefetch(at(later + (u64{1} << growth.bits_)), Access::kWrite);
     }
-    const u64 settled = meter->settled.load() + growth.reported_;
-    meter->settled.store(settled);
-    if (settled == buckets) shape_.settled_bits.store(growth.bits_);
-    return StepResult::kChanged;
+    if constexpr (requires { rules.prefetch_for_split(*at(sooner), sooner, growth.bits_); }) {
+      if (sooner < growth.end_) rules.prefetch_for_split(*at(sooner), sooner, growth.bits_);
+    }
   }
-
   /// Splits the next bucket of the run. If the claimant of an ancestor is slow, it splits that ancestor first.
   template <class Tx, class Rules>
   Attempt<StepResult> split_in(Tx& tx, const Growth& growth, Growth& after, const Rules& rules) {
+    prefetch_splits(growth, rules);
     ReaderOf<Tx> at;
-    u64 b = growth.next_, word = 0;
+    u64 b = growth.next_;
+    u32 bits = 0;
     for (;; b = parent_of(b)) {
-      Bucket* const bucket = buckets_.at(b);
-      if (bucket == nullptr) continue;
-      at = tx.enter(bucket);
-      word = at->word.load();
-      if (bits_of(word) != 0) break;
+      at = tx.enter(buckets_.at(b));
+      bits = Bucket::bits_of(at.word());
+      if (bits != 0) break;
     }
-    const u32 bits = bits_of(word);
     if (b == growth.next_ && bits > growth.bits_) return tx.confirm(StepResult::kOneDone, at);
-    Bucket* const born = buckets_.at(b + (u64{1} << bits));
-    if (born == nullptr) return kRestart;  // read at different moments: a piece is linked before it is claimed
-    auto sibling = tx.enter(born);
-    if (!tx.upgrade(at, sibling)) return kRestart;
-    rules.split(*at.node(), *born, word, b);
+    // Another thread has split the ancestor since the bucket was seen unborn: its next sibling may have no memory yet.
+    if (low_bits(growth.next_, bits) != b) return kRestart;
+    const Attempt<bool> split = rules.split_in(tx, at, tx.enter(buckets_.at(b + (u64{1} << bits))), b);
+    if (!split) return split.failure();
     if (b == growth.next_ && bits == growth.bits_) return StepResult::kOneDone;
     after = growth;  // more splits must come first
     return StepResult::kChanged;

@@ -44,6 +44,20 @@ inline constexpr u64 kMixFactor = 0xbea225f9eb34556dull;  ///< odd, without a vi
   return x ^ (x >> 29);
 }
 
+/// Returns the x whose mix64 is `hash`.
+[[nodiscard]] constexpr u64 unmix64(u64 hash) {
+  constexpr u64 kInverse = [] {
+    u64 inverse = kMixFactor;  // modulo 2^64, by Newton's iteration
+    for (u32 i = 0; i < 6; ++i) inverse *= 2 - kMixFactor * inverse;
+    return inverse;
+  }();
+  const auto back = [](u64 x) { return x ^ x >> 29 ^ x >> 58; };
+  u64 x = back(hash) * kInverse;
+  x = (x ^ x >> 32) * kInverse;
+  x = back(x) * kInverse;
+  return x ^ x >> 32;
+}
+
 /// Maps 64 bits likewise, in two rounds. stafford64(0) is 0.
 [[nodiscard]] constexpr u64 stafford64(u64 x) {
   x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9u;
@@ -59,6 +73,16 @@ inline constexpr u64 kMixFactor = 0xbea225f9eb34556dull;  ///< odd, without a vi
   x *= 0x846ca68bu;
   return x ^ (x >> 16);
 }
+
+/// Returns the x whose mix32 is `hash`.
+[[nodiscard]] constexpr u32 unmix32(u32 hash) {
+  u32 x = hash ^ hash >> 16;
+  x *= 0x43021123u;  // the inverses of the factors of mix32
+  x ^= x >> 15 ^ x >> 30;
+  x *= 0x1d69e2a5u;
+  return x ^ x >> 16;
+}
+static_assert(unmix32(mix32(0x01234567)) == 0x01234567);
 
 /// Maps 16 bits likewise (hash16_xm2 of Christopher Wellons). mix16(0) is 0.
 [[nodiscard]] constexpr u16 mix16(u16 x16) {

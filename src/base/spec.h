@@ -7,6 +7,7 @@
 // `mix:read=90,insert=10` has no argument: an argument that looks like key=value is the first option. A name that takes
 // a path (file:, histogram:) has the rest of the text as its argument, including commas, which a path may contain.
 
+#include <algorithm>
 #include <cstddef>
 #include <optional>
 #include <string>
@@ -40,10 +41,17 @@ struct Spec {
   bool operator==(const Spec&) const = default;
 };
 
-/// Another index's name and the option that turns that name into this index (cuckoo:shape=2x4 is simdht); empty for
-/// none.
+/// Another index's name and the option that turns that name into this index: with any value (cuckoo:shape=2x4 is
+/// simdht), or with one (cuckoo:slots=7 is cuckoo7). Empty for none.
 struct MeantBy {
-  std::string_view index, option;
+  std::string_view index, option, value = {};
+
+  /// Returns true if this is what the spec means.
+  bool selects(const Spec& spec) const {
+    return index == spec.name && std::ranges::any_of(spec.options, [this](const auto& given) {
+             return given.first == option && (value.empty() || given.second == value);
+           });
+  }
 };
 
 /// A reader of a spec's argument and options, each with its default and its range. It refuses every option that is not
