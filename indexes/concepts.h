@@ -13,6 +13,7 @@
 #include "src/base/spec.h"
 #include "src/base/types.h"
 #include "src/memory/memory_config.h"
+#include "sync/attempt.h"
 
 namespace latchlab {
 
@@ -58,6 +59,19 @@ template <class Index>
 inline constexpr bool kFindsBatches =
     requires(Index& index, typename Index::ThreadState& me, std::span<const typename Index::Raw> keys,
              std::span<std::optional<u64>> found) { index.find_batch(me, keys, found, BatchOrder::kInTurn); };
+
+/// True if an index can prefetch for operations to come: the first lines, and what they lead to.
+template <class Index>
+inline constexpr bool kPrefetches = requires(Index& index, typename Index::ThreadState& me,
+                                             std::span<const typename Index::Raw> keys, std::span<const Hint> hints) {
+  index.prefetch(me, keys, hints);
+  index.prefetch(me, keys, Hint::kFind);
+};
+template <class Index>
+inline constexpr bool kPrefetchesFurther =
+    requires(Index& index, typename Index::ThreadState& me, std::span<const typename Index::Raw> keys) {
+      index.prefetch_further(me, keys);
+    };
 
 /// True if an index takes batches of changes.
 template <class Index>

@@ -78,6 +78,9 @@ class Erased {
     /// Sets done[i] to whether keys[i] was present.
     virtual void erase(std::span<const ErasedKey> keys, std::span<bool> done, BatchOrder order) = 0;
 
+    /// Prefetches for operations to come on the keys, if the index can.
+    virtual void prefetch(std::span<const ErasedKey> keys, Hint hint) = 0;
+
     /// Visits up to `limit` pairs from `from` on, in order, and returns their number. Visits none if the index is not
     /// ordered.
     virtual std::size_t scan(ErasedKey from, std::size_t limit, const Visit& visit) = 0;
@@ -166,6 +169,19 @@ class ErasedSession : public Base {
       }
     }
     for (std::size_t i = 0; i < keys.size(); ++i) done[i] = index_.erase(me_, raw_of<Raw>(keys[i]));
+  }
+  void prefetch(std::span<const ErasedKey> keys, Hint hint) final {
+    if constexpr (kPrefetches<Index>) {
+      std::array<Hint, kMostInAttempt> hints;
+      hints.fill(hint);
+      in_batches(keys, [&](std::span<const Raw> raws, std::size_t) {
+        for (; !raws.empty(); raws = raws.subspan(std::min(raws.size(), hints.size()))) {
+          const auto some = raws.first(std::min(raws.size(), hints.size()));
+          index_.prefetch(me_, some, std::span<const Hint>(hints.data(), some.size()));
+          if constexpr (kPrefetchesFurther<Index>) index_.prefetch_further(me_, some);
+        }
+      });
+    }
   }
   std::size_t scan(ErasedKey from, std::size_t limit, const Erased::Visit& visit) final {
     if constexpr (Index::kOrdered) {

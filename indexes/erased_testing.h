@@ -65,6 +65,7 @@ class StringSession {
   std::vector<bool> erase_batch(const Strings& keys, BatchOrder order) {
     return changed(keys.size(), [&](auto done) { session_->erase(keys_of(keys), done, order); });
   }
+  void prefetch(const Strings& keys, Hint hint) { session_->prefetch(keys_of(keys), hint); }
   std::size_t scan(std::string_view from, std::size_t limit, const Visit& visit) {
     return session_->scan(key_of(from), limit, shown_to(visit));
   }

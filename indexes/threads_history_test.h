@@ -133,6 +133,7 @@ class ThreadsHistory {
     const u32 end = op.key + static_cast<u32>(std::min(limit_of(op), program_.keys.size() - op.key));
     const std::vector<std::string> keys(program_.keys.begin() + op.key, program_.keys.begin() + end);
     const u64 called = history_.now();
+    session.prefetch(keys, Hint::kFind);  // changes nothing, and must bear any change beside it
     const std::vector<std::optional<u64>> found = session.find_batch(keys, BatchOrder::kSideBySide);
     const u64 returned = history_.now();
     for (u32 key = op.key; key < end; ++key) found_is(id, key, found[key - op.key], called, returned);

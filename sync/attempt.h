@@ -28,8 +28,9 @@ enum class Put : u8 {
   kUpsert   ///< in both cases
 };
 
-/// The operation that a prefetch prepares: an insert may need more lines of the index than a change of a present key.
-enum class Hint : u8 { kInsert, kChange };
+/// The operation that a prefetch prepares: an insert may need more lines of the index than a change of a present key,
+/// and a lookup only reads them.
+enum class Hint : u8 { kInsert, kChange, kFind };
 
 /// The result of putting a pair into an index that may have to make room first.
 enum class PutResult : u8 {

@@ -150,16 +150,23 @@ concept OrderedBody =
 /// run one after the other.
 template <class Index, class Tx>
 concept BatchBody = requires(const Index& constant, Tx& tx, std::span<const typename Index::Key> keys,
-                             std::span<std::optional<u64>> found) {
-  { constant.find_batch_in(tx, keys, found) } -> std::same_as<Attempt<bool>>;
+                             std::span<std::optional<u64>> found, bool prefetched) {
+  { constant.find_batch_in(tx, keys, found, prefetched) } -> std::same_as<Attempt<bool>>;
 };
 
-/// The prefetch for batched changes, which an index may have. It prefetches the first lines of a key's path, perhaps
-/// more of them for an insert, and waits for none. It runs in an attempt of its own. It must be [[gnu::always_inline]],
-/// or g++ drops it as a function without effect.
-template <class Index>
-concept HintingBody =
-    requires(const Index& constant, const typename Index::Key& key) { constant.prefetch(key, Hint::kInsert); };
+/// The prefetch for operations to come, which an index may have. It prefetches the first lines of a key's path that
+/// caches are not expected to hold, perhaps more of them for an insert, and waits for none. It is a body, but it never
+/// fails. It must be [[gnu::always_inline]], or g++ drops it as a function without effect.
+template <class Index, class Tx>
+concept HintingBody = requires(const Index& constant, Tx& tx, const typename Index::Key& key) {
+  constant.prefetch_in(tx, key, Hint::kInsert);
+};
+
+/// A second such prefetch, which an index may have: of the line to which the first lines lead. It reads the first
+/// lines, so it runs when they are there.
+template <class Index, class Tx>
+concept FurtherHintingBody =
+    requires(const Index& constant, Tx& tx, const typename Index::Key& key) { constant.prefetch_further_in(tx, key); };
 
 /// Maintenance: work that follows an operation on a key, outside its attempt. It is growth, making room, or learning
 /// from a lookup.

@@ -53,8 +53,9 @@ class Synchronized {
   static constexpr bool kSideBySide = BatchBody<Body, typename Policy::Tx>;
   /// True if the updates of a batch are one attempt. Otherwise each is an attempt of its own.
   static constexpr bool kUpdatesAtOnce = Policy::kExcludes;
-  /// True if the index can prefetch for batches of changes.
-  static constexpr bool kHints = HintingBody<Body>;
+  /// True if the index can prefetch for operations to come: the first lines, and what they lead to.
+  static constexpr bool kHints = HintingBody<Body, typename Policy::Tx>;
+  static constexpr bool kHintsFurther = FurtherHintingBody<Body, typename Policy::Tx>;
   static_assert(IndexBody<Body, typename Policy::Tx>, "the index lacks something: see IndexBody in sync/concepts.h");
   static_assert(
       Admits<Body, Policy>,
@@ -151,6 +152,34 @@ class Synchronized {
       find_in_one_attempt(me, keys.subspan(first, count), found.subspan(first, count), order);
     }
   }
+  /// Prefetches for operations to come, of up to kMostInAttempt keys: the first lines for each key, in the way that
+  /// hints[i] asks for. Waits for none of them. It is one more operation of the policy, which counts it.
+  template <ThreadContext<Policy> Me>
+  [[gnu::always_inline]] void prefetch(Me& me, std::span<const Raw> keys, std::span<const Hint> hints) const
+    requires(kHints)
+  {
+    prefetch_first(me, keys, [hints](std::size_t i) __attribute__((always_inline)) { return hints[i]; });
+  }
+  /// Does so in one way for all keys.
+  template <ThreadContext<Policy> Me>
+  [[gnu::always_inline]] void prefetch(Me& me, std::span<const Raw> keys, Hint hint) const
+    requires(kHints)
+  {
+    prefetch_first(me, keys, [hint](std::size_t) __attribute__((always_inline)) { return hint; });
+  }
+  /// Does the same for the lines to which the first lines lead. It reads the first lines, so leave time for them.
+  template <ThreadContext<Policy> Me>
+  [[gnu::always_inline]] void prefetch_further(Me& me, std::span<const Raw> keys) const
+    requires(kHintsFurther)
+  {
+    policy_.read(me, [this, keys](auto& tx) __attribute__((always_inline)) -> Attempt<bool> {
+      for (const Raw& raw : keys) {
+        const typename Key::Spelling spelling(raw);
+        index_.prefetch_further_in(tx, spelling.key());
+      }
+      return true;
+    });
+  }
   // The next three are not inlined, so that they are compiled once: a call is cheap beside the many keys of a batch.
 
   /// Sets changed[i] to the result of update for keys[i] and values[i], in turn; the updates are not one atomic step.
@@ -168,8 +197,8 @@ class Synchronized {
     });
   }
   /// Sets inserted[i] to the result of insert for keys[i] and values[i], in turn, each in an attempt of its own. If one
-  /// throws, the earlier inserts stay, and `inserted` of the other keys is unchanged. The prefetch beforehand is one
-  /// more operation of the policy, which counts it.
+  /// throws, the earlier inserts stay, and `inserted` of the other keys is unchanged. The prefetches beforehand are
+  /// operations of the policy, which counts them.
   [[gnu::noinline]] void insert_batch(ThreadState& me, std::span<const Raw> keys, std::span<const u64> values,
                                       std::span<bool> inserted, BatchOrder order = BatchOrder::kSideBySide) {
     in_groups(me, keys, order, Hint::kInsert, [&](std::size_t first, std::size_t count) {
@@ -280,7 +309,8 @@ class Synchronized {
   void find_spelled(Me& me, std::span<const Key> keys, std::span<std::optional<u64>> found, BatchOrder order) const {
     policy_.read(me, [&](auto& tx) -> Attempt<bool> {
       if constexpr (kSideBySide) {
-        if (order == BatchOrder::kSideBySide) return index_.find_batch_in(tx, keys, found);
+        if (order != BatchOrder::kInTurn)
+          return index_.find_batch_in(tx, keys, found, order != BatchOrder::kSideBySide);
       }
       for (std::size_t i = 0; i < keys.size(); ++i) {
         const auto one = index_.find_in(tx, keys[i]);
@@ -311,21 +341,27 @@ class Synchronized {
     });
   }
 
+  /// Prefetches the first lines for the keys; hint_of(i) says how for keys[i].
+  template <class Me, class HintOf>
+  [[gnu::always_inline]] void prefetch_first(Me& me, std::span<const Raw> keys, const HintOf& hint_of) const {
+    policy_.read(me, [this, keys, hint_of](auto& tx) __attribute__((always_inline)) -> Attempt<bool> {
+      for (std::size_t i = 0; i < keys.size(); ++i) {
+        const typename Key::Spelling spelling(keys[i]);
+        index_.prefetch_in(tx, spelling.key(), hint_of(i));
+      }
+      return true;
+    });
+  }
+
   /// Calls `change(first, count)` for up to kMostInAttempt keys at a time, and prefetches for them if the index can.
   template <class Change>
   void in_groups(ThreadState& me, std::span<const Raw> keys, BatchOrder order, Hint hint, const Change& change) const {
     for (std::size_t first = 0; first < keys.size(); first += kMostInAttempt) {
       const std::size_t count = std::min<std::size_t>(keys.size() - first, kMostInAttempt);
-      if constexpr (kHints) {
-        if (order == BatchOrder::kSideBySide) {
-          policy_.read(me, [&](auto&) -> Attempt<bool> {
-            for (const Raw& raw : keys.subspan(first, count)) {
-              const typename Key::Spelling spelling(raw);
-              index_.prefetch(spelling.key(), hint);
-            }
-            return true;
-          });
-        }
+      if (order == BatchOrder::kSideBySide) {
+        const std::span<const Raw> group = keys.subspan(first, count);
+        if constexpr (kHints) prefetch(me, group, hint);
+        if constexpr (kHintsFurther) prefetch_further(me, group);
       }
       change(first, count);
     }

@@ -30,7 +30,7 @@ class LatchBase {
   LatchBase& operator=(const LatchBase&) = delete;
 
   /// Returns the word; waits until the node is unlocked.
-  u64 version() const {
+  [[gnu::always_inline]] u64 version() const {
     const u64 word = word_.load(kAcquire);  // pairs with set: the reader sees that writer's stores
     if (!locked(word)) [[likely]]
       return word;
@@ -80,7 +80,7 @@ class VersionLatch : public LatchBase<M> {
 
   /// Returns true if the node has not changed since `version` was read. The fence orders the earlier reads before the
   /// load. It pairs with the fence in try_lock: if one of those reads saw a writer's store, the load sees its lock.
-  [[nodiscard]] bool unchanged(u64 version) const {
+  [[nodiscard, gnu::always_inline]] bool unchanged(u64 version) const {
     M::acquire_fence();
     return this->word_.is(version);  // relaxed: the fence orders it
   }
@@ -114,7 +114,7 @@ class WordLatch : public LatchBase<M> {
   void begin_with(u64 own) { this->set(own); }
 
   /// Returns true if nothing but values has changed since `version` was read. The fence is that of VersionLatch.
-  [[nodiscard]] bool unchanged(u64 version) const {
+  [[nodiscard, gnu::always_inline]] bool unchanged(u64 version) const {
     M::acquire_fence();
     return ((this->word_.load(kRelaxed) ^ version) & ~kUpdating) == 0;  // relaxed: the fence orders it
   }

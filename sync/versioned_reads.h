@@ -30,7 +30,7 @@ class VersionedReads {
   class Reader {
    public:
     Reader() = default;  // reads no node: assign it, or pass it to enter_by
-    Reader(N* node, Latches latches) : node_(node), latches_(latches), version_(latches.of(node).version()) {}
+    [[gnu::always_inline]] Reader(N* node, Latches latches) : node_(node), latches_(latches), version_(latches.of(node).version()) {}
     N* operator->() const { return node_; }
     N* node() const { return node_; }
 
@@ -98,7 +98,7 @@ class VersionedReads {
   };
 
   template <class N>
-  Reader<N> enter(N* node) {
+  [[gnu::always_inline]] Reader<N> enter(N* node) {
     return Reader<N>(node, latches_);
   }
   /// Enters a child of a node that is never unlinked. `link` is the cell of that node that led to the child by `word`.

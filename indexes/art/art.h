@@ -62,9 +62,19 @@ class Art {
 
   /// Finds several keys: found[i] answers keys[i] (side_by_side.h).
   template <class Tx>
-  Attempt<bool> find_batch_in(Tx& tx, std::span<const Key> keys, std::span<Found> found) const {
+  Attempt<bool> find_batch_in(Tx& tx, std::span<const Key> keys, std::span<Found> found, bool) const {
     if (!art::SideBySide<Layout, Key>::find(tx, root(), keys, found)) return kRestart;
     return true;
+  }
+
+  /// Prefetches the node below the two upper levels, which caches usually hold, and then what that node leads to.
+  template <class Tx>
+  [[gnu::always_inline]] void prefetch_in(Tx& tx, const Key& key, Hint) const {
+    Descent::template prefetch_below<2>(tx, root(), key);
+  }
+  template <class Tx>
+  [[gnu::always_inline]] void prefetch_further_in(Tx& tx, const Key& key) const {
+    Descent::template prefetch_below<3>(tx, root(), key);
   }
 
   /// Returns true if the pair was absent (insert, upsert) or present (update). An insert of a present key and an update

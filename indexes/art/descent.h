@@ -6,6 +6,7 @@
 #include "indexes/art/node.h"
 #include "indexes/art/path.h"
 #include "src/arch/opaque.h"
+#include "src/machine/machine.h"
 #include "sync/attempt.h"
 
 namespace latchlab::art {
@@ -76,6 +77,30 @@ class Descent {
       if (depth + 1 == Key::kFixedSize) return End::kValue;
     }
     return Child(way.word).is_leaf() ? End::kLeaf : End::kFurther;
+  }
+
+  /// Follows the key down kNodes nodes and prefetches what comes next, a node or a leaf. Waits only for lines of those
+  /// nodes. Gives up where a node changes meanwhile.
+  template <u32 kNodes, class Tx>
+  [[gnu::always_inline]] static void prefetch_below(Tx& tx, Node* root, const Key& key) {
+    using Machine = typename Layout::Machine;
+    ReaderOf<Tx> at = tx.enter(root);
+    u32 depth = 0;
+    for (u32 nodes = 1;; ++nodes, ++depth) {
+      Way way;
+      const End end = look(at, key, depth, way);
+      const Child child(way.word);
+      if (end == End::kLeaf) return Machine::prefetch(child.line(), Access::kRead);
+      if (end != End::kFurther) return;
+      if (nodes < kNodes) {
+        if (!at.step_to(child.template as_node<Node>())) return;
+      } else if (Key::kFixedSize != 0 && depth + 1 < kUnrolled) {
+        Machine::prefetch(child.line(), Access::kRead);
+        return Machine::prefetch(child.template as_node<Node>()->slot_in_256(key[depth + 1]), Access::kRead);
+      } else {
+        return Node::prefetch_start(child);
+      }
+    }
   }
 
   /// Returns the answer of a lookup whose descent ended with `end`.

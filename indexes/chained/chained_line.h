@@ -61,16 +61,24 @@ class ChainedLine {
     return tx.confirm(Found(), way.at);
   }
 
-  [[gnu::always_inline]] void prefetch(const Key& key, Hint) const {
-    Layout::Machine::prefetch(table_.at(table_.guess(chained::hash_of(key)).number), Access::kWrite);
+  template <class Tx>
+  [[gnu::always_inline]] void prefetch_in(Tx&, const Key& key, Hint hint) const {
+    Layout::Machine::prefetch(table_.at(table_.guess(chained::hash_of(key)).number),
+                              hint == Hint::kFind ? Access::kRead : Access::kWrite);
+  }
+  /// Prefetches the first node of the key's chain.
+  template <class Tx>
+  [[gnu::always_inline]] void prefetch_further_in(Tx&, const Key& key) const {
+    const Bucket* const bucket = table_.at(table_.guess(chained::hash_of(key)).number);
+    Layout::Machine::prefetch(Word(bucket->word.load()).head(), Access::kRead);
   }
 
   /// Finds several keys: found[i] answers keys[i]. The buckets of kGroup keys are prefetched together.
   template <class Tx>
-  Attempt<bool> find_batch_in(Tx& tx, std::span<const Key> keys, std::span<Found> found) const {
+  Attempt<bool> find_batch_in(Tx& tx, std::span<const Key> keys, std::span<Found> found, bool prefetched) const {
     for (std::size_t first = 0; first < keys.size(); first += kGroup) {
       const std::size_t end = std::min(keys.size(), first + kGroup);
-      for (std::size_t i = first; i < end; ++i) {
+      for (std::size_t i = first; i < end && !prefetched; ++i) {
         Layout::Machine::prefetch(table_.at(table_.guess(chained::hash_of(keys[i])).number), Access::kRead);
       }
       for (std::size_t i = first; i < end; ++i) {

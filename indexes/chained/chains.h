@@ -70,16 +70,24 @@ class Chains {
   /// Finds several keys: found[i] answers keys[i]. kGroup keys advance together, one node at a time, so that their
   /// cache misses overlap.
   template <class Tx>
-  Attempt<bool> find_batch_in(Tx& tx, std::span<const Key> keys, std::span<Found> found) const {
+  Attempt<bool> find_batch_in(Tx& tx, std::span<const Key> keys, std::span<Found> found, bool prefetched) const {
     for (std::size_t first = 0; first < keys.size(); first += kGroup) {
       const std::size_t count = std::min(keys.size() - first, kGroup);
-      if (!find_group(tx, keys.subspan(first, count), found.subspan(first, count))) return kRestart;
+      if (!find_group(tx, keys.subspan(first, count), found.subspan(first, count), prefetched)) return kRestart;
     }
     return true;
   }
 
-  [[gnu::always_inline]] void prefetch(const Key& key, Hint) const {
-    Layout::Machine::prefetch(table_.at(table_.guess(chained::hash_of(key)).number), Access::kWrite);
+  template <class Tx>
+  [[gnu::always_inline]] void prefetch_in(Tx&, const Key& key, Hint hint) const {
+    Layout::Machine::prefetch(table_.at(table_.guess(chained::hash_of(key)).number),
+                              hint == Hint::kFind ? Access::kRead : Access::kWrite);
+  }
+  /// Prefetches the first node of the key's chain.
+  template <class Tx>
+  [[gnu::always_inline]] void prefetch_further_in(Tx&, const Key& key) const {
+    const Bucket* const bucket = table_.at(table_.guess(chained::hash_of(key)).number);
+    Layout::Machine::prefetch(Word(bucket->word.load()).head(), Access::kRead);
   }
 
   template <class Tx>
@@ -207,12 +215,12 @@ class Chains {
 
   /// Finds up to kGroup keys together. Returns false to restart.
   template <class Tx>
-  [[nodiscard]] bool find_group(Tx& tx, std::span<const Key> keys, std::span<Found> found) const {
+  [[nodiscard]] bool find_group(Tx& tx, std::span<const Key> keys, std::span<Found> found, bool prefetched) const {
     std::array<Way<Tx>, kGroup> ways;
     const u32 count = static_cast<u32>(keys.size());
     for (u32 i = 0; i < count; ++i) {
       ways[i].hash = chained::hash_of(keys[i]);
-      Layout::Machine::prefetch(table_.at(table_.guess(ways[i].hash).number), Access::kRead);
+      if (!prefetched) Layout::Machine::prefetch(table_.at(table_.guess(ways[i].hash).number), Access::kRead);
     }
     for (u32 i = 0; i < count; ++i) {
       if (!arrive(tx, ways[i])) return false;

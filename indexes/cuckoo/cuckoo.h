@@ -79,50 +79,28 @@ class CuckooTable {
   template <class Tx>
   [[gnu::always_inline]] Attempt<Found> find_in(Tx& tx, const Key& key) const {
     const Id id = id_of(key);
-    const Hashes hashes = id.hashes();
-    const auto guess = table_.guess(hashes.home());
-    if (!guess.has_bits(Id::kImplicit)) [[unlikely]]
-      return find_by_hops(tx, id);
-    const auto home = tx.enter(table_.at(guess.number));
-    const Word word(home.word());
-    const cuckoo::Look look = home->find_at_home(guess.number, id, word, avx512_);
-    if (look.at_home != 0) [[likely]] {
-      if (look.at_home != look.alike) [[unlikely]]
-        return find_by_hops(tx, id);
-      return tx.confirm(Found(look.value), home);
-    }
-    if (look.alike != 0) [[unlikely]]
-      return find_by_hops(tx, id);
-    if (!word.is_plain(guess.bits())) [[unlikely]] {
-      if (!word.is_usual(guess.bits()) || word.has_tag(hashes.tag())) return find_by_hops(tx, id);
-    }
-    return tx.confirm(Found(), home);
+    return find_at_home(tx, id, [&] { return find_by_hops(tx, id); });
   }
 
-  [[gnu::always_inline]] void prefetch(const Key& key, Hint) const {
-    prefetch_bucket(id_of(key).hashes().home(), Access::kWrite);
+  template <class Tx>
+  [[gnu::always_inline]] void prefetch_in(Tx&, const Key& key, Hint hint) const {
+    prefetch_bucket(id_of(key).hashes().home(), hint == Hint::kFind ? Access::kRead : Access::kWrite);
   }
 
   /// Finds several keys: found[i] answers keys[i]. kGroup keys advance together.
   template <class Tx>
-  Attempt<bool> find_batch_in(Tx& tx, std::span<const Key> keys, std::span<Found> found) const {
+  Attempt<bool> find_batch_in(Tx& tx, std::span<const Key> keys, std::span<Found> found, bool prefetched) const {
     for (std::size_t first = 0; first < keys.size(); first += kGroup) {
       const std::size_t count = std::min(keys.size() - first, kGroup);
-      for (std::size_t i = 0; i < count; ++i) prefetch_bucket(id_of(keys[first + i]).hashes().home());
+      for (std::size_t i = 0; i < count && !prefetched; ++i) prefetch_bucket(id_of(keys[first + i]).hashes().home());
       u32 strays = 0;  // bit i: the other bucket of key i must be read
       for (u32 i = 0; i < count; ++i) {
         const Id id = id_of(keys[first + i]);
-        const Hashes hashes = id.hashes();
-        Place<Tx> home;
-        if (!arrive(tx, hashes.home(), home)) [[unlikely]]
-          return kRestart;
-        const u32 slot = home.slot_of(id, false);
-        if (slot == kSlots && home.word.may_stray(hashes.tag())) {
-          prefetch_bucket(hashes.other());
+        const auto one = find_at_home(tx, id, [&] {
+          prefetch_bucket(id.hashes().other());
           strays |= u32{1} << i;
-          continue;
-        }
-        const auto one = tx.confirm(slot != kSlots ? Found(home.at->value[slot].load()) : Found(), home.at);
+          return Attempt<Found>(Found());
+        });
         if (!one) [[unlikely]]
           return kRestart;
         found[first + i] = *one;
@@ -315,6 +293,30 @@ class CuckooTable {
       return tx.confirm(Found(other.at->value[slot].load()), other.at);
     }
     return tx.confirm(Found(), home, other.at);
+  }
+
+  /// Looks for the key in its home alone, where nearly every lookup of a large table ends. Calls elsewhere() if it may
+  /// be in another bucket.
+  template <class Tx, class Elsewhere>
+  [[gnu::always_inline]] Attempt<Found> find_at_home(Tx& tx, Id id, const Elsewhere& elsewhere) const {
+    const Hashes hashes = id.hashes();
+    const auto guess = table_.guess(hashes.home());
+    if (!guess.has_bits(Id::kImplicit)) [[unlikely]]
+      return elsewhere();
+    const auto home = tx.enter(table_.at(guess.number));
+    const Word word(home.word());
+    const cuckoo::Look look = home->find_at_home(guess.number, id, word, avx512_);
+    if (look.at_home != 0) [[likely]] {
+      if (look.at_home != look.alike) [[unlikely]]
+        return elsewhere();
+      return tx.confirm(Found(look.value), home);
+    }
+    if (look.alike != 0) [[unlikely]]
+      return elsewhere();
+    if (!word.is_plain(guess.bits())) [[unlikely]] {
+      if (!word.is_usual(guess.bits()) || word.has_tag(hashes.tag())) return elsewhere();
+    }
+    return tx.confirm(Found(), home);
   }
   /// Finds the key when guess() did not give its home bucket: the bucket is unborn, or has been split further.
   template <class Tx>

@@ -16,12 +16,14 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <span>
 #include <string_view>
 #include <thread>
 #include <utility>
 #include <vector>
 
 #include "indexes/path_search.h"
+#include "src/arch/prefetch.h"
 #include "src/base/hash.h"
 #include "src/base/key.h"
 #include "src/base/spec.h"
@@ -71,6 +73,22 @@ class MemC3 {
         if (version.load(kRelaxed) == before) return found;
       }
       if (tries % 64 == 0) std::this_thread::yield();
+    }
+  }
+  /// Prefetches the first bucket of each key.
+  [[gnu::always_inline]] void prefetch(ThreadState&, std::span<const u64> keys, const auto&) const {
+    const Table& table = *table_.load(kAcquire);  // pairs with grow
+    for (const u64 key : keys) prefetch_read(&table.buckets[table.first(mix64(key))]);
+  }
+  /// Prefetches the pairs in the first bucket of each key that have its tag.
+  [[gnu::always_inline]] void prefetch_further(ThreadState&, std::span<const u64> keys) const {
+    const Table& table = *table_.load(kAcquire);  // pairs with grow
+    for (const u64 key : keys) {
+      const u64 hash = mix64(key);
+      for (const std::atomic<u64>& slot : table.buckets[table.first(hash)].slot) {
+        const u64 word = slot.load(kRelaxed);  // relaxed: the pair is not read
+        if (tag_in(word) == tag_of(hash)) prefetch_read(item_of(word));
+      }
     }
   }
   bool insert(ThreadState&, u64 key, u64 value) { return put(key, value, Put::kInsert); }

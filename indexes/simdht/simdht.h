@@ -50,7 +50,7 @@ class SimdHt {
 
   /// Finds several keys: found[i] answers keys[i].
   template <class Tx>
-  Attempt<bool> find_batch_in(Tx&, std::span<const Key> keys, std::span<Found> found) const {
+  Attempt<bool> find_batch_in(Tx&, std::span<const Key> keys, std::span<Found> found, bool) const {
     constexpr std::size_t kMost = simdht::kMostKeys;
     u64 raws[kMost], values[kMost];
     for (std::size_t first = 0; first < keys.size(); first += kMost) {
