@@ -111,25 +111,34 @@ std::string no_open_loop(const Combination& point) {
 
 std::string no_batch(const Combination& point) {
   const Config& config = point.config;
-  if (config.batch.keys == 1) return "";
+  const std::string& index = config.index.name;
+  const u32 keys = config.batch.keys;
+  if (keys == 1) return "";
+  const Mix& mix = point.workload.mix();
+  if (mix.has(OpKind::kMultiGet)) {
+    return fmt::format(
+        "--batch: a multi-get defines itself how many keys a call has; write multi_get_keys={} in the mix", keys);
+  }
+  if (mix.has(OpKind::kScan))
+    return fmt::format("--batch: it does not reach the scans of --workload={}; leave it out", config.workload.str());
+  if (config.batch.order == BatchOrder::kRolling || config.batch.order == BatchOrder::kAuto) {
+    return point.pair.hints ? ""
+                            : fmt::format("--batch: {} cannot prefetch for operations to come; leave out {}", index,
+                                          batch_text(config.batch));
+  }
   OpTraits all;  // traits of the kind that all operations have, if there is one; reads of absent keys are reads
   for (u8 kind = 0; kind < kOpKinds; ++kind) {
-    if (point.workload.mix().ppm(OpKind{kind}) == Mix::kMillion) all = about(OpKind{kind});
-  }
-  if (point.workload.mix().has(OpKind::kMultiGet)) {
-    return fmt::format(
-        "--batch: a multi-get defines itself how many keys a call has; write multi_get_keys={} in the mix",
-        config.batch.keys);
+    if (mix.ppm(OpKind{kind}) == Mix::kMillion) all = about(OpKind{kind});
   }
   if (!all.batches) {
+    if (config.batch.order == BatchOrder::kSideBySide && point.pair.hints) return "";
     return fmt::format("--batch: --workload={} must have one kind of operations: lookups, inserts, updates or erasures",
                        config.workload.str());
   }
-  if (!point.pair.no_batch.empty())
-    return fmt::format("--batch: it does not reach {}: {}", config.index.name, point.pair.no_batch);
+  if (!point.pair.no_batch.empty()) return fmt::format("--batch: it does not reach {}: {}", index, point.pair.no_batch);
   if (config.batch.order == BatchOrder::kSideBySide && !(all.reads ? point.pair.side_by_side : point.pair.hints)) {
     return fmt::format("--batch: {} of {} do not go side by side; write --batch={}:in-turn",
-                       all.reads ? "lookups" : "changes", config.index.name, config.batch.keys);
+                       all.reads ? "lookups" : "changes", index, keys);
   }
   return "";
 }

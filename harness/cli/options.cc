@@ -98,7 +98,7 @@ const std::vector<OptionEntry>& option_rows() {
       {"negative", "RATE", "0", "share of reads that look up absent keys",
        [](Config& c, const std::string& v) { c.negative = parse_share("--negative", v); }},
       {"batch", "K", "1",
-       "lookups, inserts, updates or erasures in one call: 16 (side by side) or 16:in-turn; at most 64",
+       "operations whose cache misses overlap: 16 (side by side), 16:rolling, or auto; 16:in-turn; at most 64",
        [](Config& c, const std::string& v) { c.batch = parse_batch(v); }},
       {"value-size", "BYTES", "8",
        "size of a value: 8 (in the index), or 16 to 64Ki (in a payload, to which the index's value leads)",

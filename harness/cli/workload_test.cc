@@ -93,27 +93,40 @@ TEST_CASE("more records than a table has room for are refused, except in an inse
 }
 
 TEST_CASE("the option --batch works if the index and the workload have batches", "[cli]") {
-  const auto batch_of = [](const char* option) { return runs({option}).runs[0].config.batch; };
+  const auto batch_of = [](const char* option) { return runs({option, "--index=vip"}).runs[0].config.batch; };
   CHECK(batch_of("--threads=1") == Batching{.keys = 1, .order = BatchOrder::kSideBySide});
   CHECK(batch_of("--batch=16") == Batching{.keys = 16, .order = BatchOrder::kSideBySide});
   CHECK(batch_of("--batch=64:in-turn") == Batching{.keys = 64, .order = BatchOrder::kInTurn});
-  for (const char* batch : {"1", "16", "64:in-turn"}) {
-    CHECK(contains(point_of(runs({"--batch=" + std::string(batch)}).runs[0]), "--batch=" + std::string(batch) + " "));
+  CHECK(batch_of("--batch=32:rolling") == Batching{.keys = 32, .order = BatchOrder::kRolling});
+  CHECK(batch_of("--batch=auto") == Batching{.keys = 16, .order = BatchOrder::kAuto});
+  for (const char* batch : {"1", "16", "32:rolling", "64:in-turn", "auto"}) {
+    CHECK(contains(point_of(runs({"--batch=" + std::string(batch), "--index=vip"}).runs[0]),
+                   "--batch=" + std::string(batch) + " "));
   }
   CHECK(error_of({"--batch=24"}) == "--batch: 24 is not 1, 2, 4, 8, 16, 32 or 64");
   CHECK(contains(error_of({"--batch=128"}), "64"));
   CHECK(contains(error_of({"--batch=1:in-turn"}), "write --batch=1"));
-  CHECK(contains(error_of({"--batch=16:in_turn"}), "or 16:in-turn"));
+  CHECK(contains(error_of({"--batch=16:in_turn"}), "16:rolling, 16:in-turn or auto"));
   CHECK(contains(error_of({"--batch=8:in-turn", "--workload=mix:read=50,update=50"}),
                  "must have one kind of operations"));
   CHECK(contains(error_of({"--batch=8:in-turn", "--workload=mix:upsert=100"}), "must have one kind of operations"));
   for (const char* changes : {"insert", "mix:insert=100", "mix:update=100", "mix:erase=100"}) {
     const std::string workload = std::string("--workload=") + changes;
+    for (const char* batch : {"--batch=8:in-turn", "--batch=8", "--batch=8:rolling", "--batch=auto"})
+      CHECK(runs({batch, workload, "--index=vip"}).runs.size() == 1);
     CHECK(
         contains(error_of({"--batch=8", workload}), "changes of art do not go side by side; write --batch=8:in-turn"));
     CHECK(runs({"--batch=8:in-turn", workload}).runs.size() == 1);
-    CHECK(runs({"--batch=8", workload, "--index=vip"}).runs.size() == 1);
   }
+  for (const char* mixed : {"mix:read=50,update=50", "mix:upsert=100", "mix:rmw=100"}) {
+    const std::string workload = std::string("--workload=") + mixed;
+    for (const char* batch : {"--batch=8", "--batch=8:rolling", "--batch=auto"})
+      CHECK(runs({batch, workload, "--index=vip"}).runs.size() == 1);
+    CHECK(contains(error_of({"--batch=8", workload}), "must have one kind of operations"));
+  }
+  CHECK(contains(error_of({"--batch=8:rolling", "--workload=mix:scan=100"}), "does not reach the scans"));
+  CHECK(contains(error_of({"--batch=8:rolling"}), "art cannot prefetch for operations to come; leave out 8:rolling"));
+  CHECK(contains(error_of({"--batch=auto"}), "leave out auto"));
   CHECK(contains(error_of({"--batch=8", "--index=tbb", "--sync=own"}), "one key at a time"));
   CHECK(contains(error_of({"--batch=8", "--sync=spin"}), "write --batch=8:in-turn"));
   CHECK(runs({"--batch=8:in-turn", "--sync=spin"}).runs.size() == 1);

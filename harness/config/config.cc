@@ -9,7 +9,9 @@ namespace latchlab {
 KeyKind Config::key_kind() const { return KeySet::bytes(keys.name) ? KeyKind::kBytes : KeyKind::kU64; }
 
 std::string batch_text(const Batching& batch) {
-  return fmt::format("{}{}", batch.keys, batch.order == BatchOrder::kInTurn ? ":in-turn" : "");
+  if (batch.order == BatchOrder::kSideBySide) return std::to_string(batch.keys);
+  if (batch.order == BatchOrder::kAuto) return std::string(word(batch.order));
+  return fmt::format("{}:{}", batch.keys, word(batch.order));
 }
 
 std::string latency_text(u32 every) {

@@ -108,7 +108,7 @@ struct Config {
   Spec distribution{.name = "uniform", .arg = {}, .options = {}};  ///< uniform, zipf:Q
   Spec churn{.name = "none", .arg = {}, .options = {}};            ///< change of popularity: none, drift:.., flash:..
   double negative = 0;                                             ///< share of lookups for absent keys, 0..1
-  Batching batch;                     ///< batches of lookups, inserts, updates or erasures; a power of two
+  Batching batch;                                                  ///< batches of operations; a power of two
   u32 value_size = kPlainValueBytes;  ///< bytes; larger values than the default are kept in payloads (payloads.h)
   u64 records = 0;                    ///< keys loaded (lookup, mix) or inserted (insert)
 
@@ -136,7 +136,9 @@ struct Config {
   [[nodiscard]] KeyKind key_kind() const;
 };
 
-/// Returns the value of `--batch`: "1", "16", "16:in-turn".
+/// The keys of a batch with --batch=auto.
+inline constexpr u32 kBatchOfAuto = 16;
+/// Returns the value of `--batch`: "1", "16", "16:rolling", "16:in-turn", "auto".
 [[nodiscard]] std::string batch_text(const Batching&);
 
 /// Returns the value of `--latency`: "off", "sample:0.01", "all".

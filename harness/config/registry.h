@@ -49,7 +49,7 @@ struct Pair {
   std::string no_erase;       ///< why the index cannot erase; empty if it can
   std::string no_batch;       ///< why the index has no batches; empty if it has
   bool side_by_side = false;  ///< the lookups of a batch may run side by side
-  bool hints = false;         ///< the changes of a batch may run side by side, too
+  bool hints = false;         ///< the index prefetches for operations to come
   std::string no_reclaim;     ///< why --reclaim has no effect on the policy; empty if it has
   std::string about;          ///< the policy in one line
   std::vector<OptionInfo> options;  ///< options of the policy

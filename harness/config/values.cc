@@ -214,16 +214,23 @@ u64 parse_count(std::string_view what, std::string_view text, u64 min, u64 max) 
 }
 
 Batching parse_batch(std::string_view text) {
-  constexpr std::string_view kInTurn = ":in-turn";
-  const bool in_turn = text.ends_with(kInTurn);
-  const std::string_view keys = text.substr(0, text.size() - (in_turn ? kInTurn.size() : 0));
-  if (keys.find(':') != std::string_view::npos) {
-    throw InputError(fmt::format("--batch: '{}' is not a batch; write 16 (side by side) or 16:in-turn", text));
+  if (text == word(BatchOrder::kAuto)) return {.keys = kBatchOfAuto, .order = BatchOrder::kAuto};
+  const std::size_t colon = std::min(text.find(':'), text.size());
+  const std::string_view keys = text.substr(0, colon), how = text.substr(std::min(colon + 1, text.size()));
+  BatchOrder order = BatchOrder::kSideBySide;
+  if (colon != text.size()) {
+    for (const BatchOrder other : {BatchOrder::kInTurn, BatchOrder::kRolling}) {
+      if (how == word(other)) order = other;
+    }
+    if (order == BatchOrder::kSideBySide) {
+      throw InputError(
+          fmt::format("--batch: '{}' is not a batch; write 16 (side by side), 16:rolling, 16:in-turn or auto", text));
+    }
   }
   const u64 count = parse_count("--batch", keys, 1, kMostInAttempt);
   if (!std::has_single_bit(count)) throw InputError(fmt::format("--batch: {} is not 1, 2, 4, 8, 16, 32 or 64", keys));
-  if (count == 1 && in_turn) throw InputError("--batch: a batch of one key has no order; write --batch=1");
-  return {.keys = static_cast<u32>(count), .order = in_turn ? BatchOrder::kInTurn : BatchOrder::kSideBySide};
+  if (count == 1 && colon != text.size()) throw InputError("--batch: a batch of one key has no order; write --batch=1");
+  return {.keys = static_cast<u32>(count), .order = order};
 }
 
 u32 parse_value_size(std::string_view text) {

@@ -26,7 +26,7 @@ namespace latchlab {
 /// Reads a number from 0 to 1.
 [[nodiscard]] double parse_share(std::string_view what, std::string_view text);
 
-/// Reads a batch size, a power of two up to kMostInAttempt: "16" (side by side) or "16:in-turn".
+/// Reads "auto", or a batch size, a power of two up to kMostInAttempt: "16" (side by side), "16:rolling", "16:in-turn".
 [[nodiscard]] Batching parse_batch(std::string_view text);
 /// Reads the size of a value in bytes: a multiple of 8, at most kMostValueBytes.
 [[nodiscard]] u32 parse_value_size(std::string_view text);

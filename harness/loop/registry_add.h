@@ -118,7 +118,7 @@ void add_pair(Registry& registry, std::string index, std::string policy, KeyKind
   if constexpr (!kFindsBatches<SharedIndex> || !kChangesBatches<SharedIndex>)
     pair.no_batch = "the index takes one key at a time";
   if constexpr (requires { SharedIndex::kSideBySide; }) pair.side_by_side = SharedIndex::kSideBySide;
-  if constexpr (requires { SharedIndex::kHints; }) pair.hints = SharedIndex::kHints;
+  pair.hints = kPrefetches<SharedIndex>;
   pair.learns = kLearns<SharedIndex>;
   describe_index<typename WrittenAs<SharedIndex>::Type>(pair);
   describe_policy<PolicyOf<SharedIndex>>(pair);

@@ -29,6 +29,8 @@
 #include "indexes/concepts.h"
 #include "src/arch/sanitizer.h"
 #include "src/base/batching.h"
+#include "src/base/faster_way.h"
+#include "src/machine/native.h"
 #include "src/stats/counters.h"
 
 namespace latchlab {
@@ -80,12 +82,12 @@ class alignas(kFalseSharingBytes) RunnerOf final : public ErasedSession<Index, R
       if (!slice.teaches) {
         const auto watch = me_.watch;
         me_.watch.sleep();
-        const u32 done = run_requests(slice, stop, tally, stop_requests, latencies);
+        const u32 done = run_by_choice(slice, stop, tally, stop_requests, latencies);
         me_.watch = watch;
         return done;
       }
     }
-    return run_requests(slice, stop, tally, stop_requests, latencies);
+    return run_by_choice(slice, stop, tally, stop_requests, latencies);
   }
 
   [[nodiscard]] std::vector<u64> counters() const override {
@@ -111,6 +113,30 @@ class alignas(kFalseSharingBytes) RunnerOf final : public ErasedSession<Index, R
   }
 
  private:
+  /// Runs the requests in batches or one by one; --batch=auto does what was faster lately.
+  u32 run_by_choice(const Slice& slice, const std::atomic<bool>& stop, Tally& tally, u32 stop_requests,
+                    Latencies* latencies) {
+    if constexpr (kPrefetches<Index>) {
+      if (batch_.order == BatchOrder::kAuto) {
+        u32 done = 0;
+        faster_.run(slice.count, now, [&](u32 way) {
+          in_batches_ = way != 0;
+          done = run_requests(slice, stop, tally, stop_requests, latencies);
+        });
+        return done;
+      }
+    }
+    return run_requests(slice, stop, tally, stop_requests, latencies);
+  }
+  /// Returns the time of the policy's machine, in nanoseconds.
+  static u64 now() {
+    if constexpr (requires { typename Index::Policy::Machine; }) {
+      return Index::Policy::Machine::now();
+    } else {
+      return Native::now();
+    }
+  }
+
   u32 run_requests(const Slice& slice, const std::atomic<bool>& stop, Tally& tally, u32 stop_requests,
                    Latencies* latencies) {
     u32 done = 0;
@@ -125,7 +151,7 @@ class alignas(kFalseSharingBytes) RunnerOf final : public ErasedSession<Index, R
         run_block(slice, requests, block, tally);
         latencies->skip(block);
       } else {
-        block = std::min(block, batch_.keys);
+        block = std::min(block, timed_at_once());
         latencies->time(requests->kind, counted(), [&] { run_block(slice, requests, block, tally); });
       }
       done += block;
@@ -134,25 +160,113 @@ class alignas(kFalseSharingBytes) RunnerOf final : public ErasedSession<Index, R
     return done;
   }
 
+  /// Returns the number of requests that a timed call runs: an operation, or a batch. A rolling batch enters the index
+  /// with its first prefetch, which runs before one batch, or two.
+  u32 timed_at_once() const {
+    if (!in_batches_) return 1;
+    if (!rolls()) return batch_.keys;
+    return batch_.keys * (kPrefetchesFurther<Index> ? 3 : 2);
+  }
+  bool rolls() const { return batch_.order == BatchOrder::kRolling || batch_.order == BatchOrder::kAuto; }
+
   void run_block(const Slice& slice, const Request* requests, u32 count, Tally& tally) {
-    const std::optional<OpKind>& only = slice.only;
-    if (payloads_ != nullptr && !calls_batches(only)) [[unlikely]] {
-      run_with_payloads(requests, count, slice.gets, tally);
+    if (in_batches_) {
+      run_batches(slice, requests, count, tally);
+    } else {
+      run_singly(slice.only, requests, count, slice.gets, tally);
+    }
+  }
+  void run_singly(const std::optional<OpKind>& only, const Request* requests, u32 count, const Request* gets,
+                  Tally& tally) {
+    if (payloads_ != nullptr) [[unlikely]] {
+      run_with_payloads(requests, count, gets, tally);
     } else if (only == OpKind::kRead) {
       reads(requests, count, tally);
-    } else if (kChangesBatches<Index> && calls_batches(only)) {
-      change_batches(*only, requests, count, tally);
     } else if (only == OpKind::kInsert) {
       inserts(requests, count, tally);
     } else {
-      mixed(requests, count, slice.gets, tally);
+      mixed(requests, count, gets, tally);
     }
   }
-
+  /// Runs requests in batches: by one call of the index if they are of one kind that it takes so, else one by one.
+  [[gnu::noinline]] void run_batches(const Slice& slice, const Request* requests, u32 count, Tally& tally) {
+    const bool at_once = calls_batches(slice.only);
+    for (const Request* const end = requests + count; requests != end;) {
+      const u32 now = std::min(batch_.keys, static_cast<u32>(end - requests));
+      if constexpr (kPrefetches<Index>) prefetch_before(slice, requests, at_once);
+      if (!at_once) {
+        run_singly(slice.only, requests, now, slice.gets, tally);
+      } else if (about(*slice.only).reads) {
+        if constexpr (kFindsBatches<Index>) note_reads(now, find_batch(requests, now, tally), tally);
+      } else {
+        if constexpr (kChangesBatches<Index>) change_batch(*slice.only, requests, now, tally);
+      }
+      requests += now;
+    }
+  }
+  /// Returns true if the index runs a batch of such operations by one call. A rolling batch needs no such call, and is
+  /// faster without, unless the policy makes one attempt of it.
   bool calls_batches(const std::optional<OpKind>& only) const {
-    if (batch_.keys == 1 || !only || !about(*only).batches) return false;
+    if (!only || !about(*only).batches || (rolls() && !kAtOnce)) return false;
     return about(*only).reads ? kFindsBatches<Index> : kChangesBatches<Index>;
   }
+
+  /// Prefetches before the batch at `batch` runs: for the batches behind it if batches roll, or for the batch itself if
+  /// it is side by side and no call of the index does so.
+  void prefetch_before(const Slice& slice, const Request* batch, bool at_once) {
+    const u64 left = static_cast<u64>(slice.requests + slice.count + slice.further - batch);
+    if (!rolls()) {
+      if (at_once || batch_.order != BatchOrder::kSideBySide) return;
+      prefetch_batch(slice.only, batch, std::min<u64>(left, batch_.keys));
+      return prefetch_batch_further(batch, std::min<u64>(left, batch_.keys));
+    }
+    constexpr u64 kAhead = kPrefetchesFurther<Index> ? 2 : 1;  // in batches
+    if (batch != rolls_on_at_) entered_ = entered_further_ = batch;
+    const auto end_of = [&](u64 batches) { return batch + std::min(left, batches * batch_.keys); };
+    prefetch_to(slice.only, end_of(kAhead + 1));
+    prefetch_further_to(end_of(kAhead));
+    rolls_on_at_ = batch + std::min<u64>(left, batch_.keys);
+  }
+  /// Prefetch for the requests up to `end` for which that has not been done.
+  void prefetch_to(const std::optional<OpKind>& only, const Request* end) {
+    for (; entered_ < end; entered_ += batch_.keys)
+      prefetch_batch(only, entered_, std::min<u64>(batch_.keys, end - entered_));
+    entered_ = end;
+  }
+  void prefetch_further_to(const Request* end) {
+    for (; entered_further_ < end; entered_further_ += batch_.keys)
+      prefetch_batch_further(entered_further_, std::min<u64>(batch_.keys, end - entered_further_));
+    entered_further_ = end;
+  }
+  void prefetch_batch(const std::optional<OpKind>& only, const Request* requests, u64 count) {
+    if constexpr (kPrefetches<Index>) {
+      const Keys keys(requests, count);
+      if (only) return index_.prefetch(me_, keys.all(), hint_of(*only));
+      std::array<Hint, kMostInAttempt> hints;
+      for (u64 i = 0; i < count; ++i) hints[i] = hint_of(requests[i].kind);
+      index_.prefetch(me_, keys.all(), std::span<const Hint>(hints.data(), count));
+    }
+  }
+  void prefetch_batch_further(const Request* requests, u64 count) {
+    if constexpr (kPrefetchesFurther<Index>) index_.prefetch_further(me_, Keys(requests, count).all());
+  }
+  static Hint hint_of(OpKind kind) {
+    const OpTraits traits = about(kind);
+    return traits.inserts ? Hint::kInsert : traits.changes() ? Hint::kChange : Hint::kFind;
+  }
+
+  /// The keys of some requests, as calls of the index take them.
+  class Keys {
+   public:
+    Keys(const Request* requests, u64 count) : count_(count) {
+      for (u64 i = 0; i < count; ++i) keys_[i] = key_of<Raw>(requests[i]);
+    }
+    std::span<const Raw> all() const { return {keys_.data(), count_}; }
+
+   private:
+    const u64 count_;
+    std::array<Raw, kMostInAttempt> keys_;
+  };
 
   /// Returns the policy's counters of this thread.
   const auto& counted() const {
@@ -167,9 +281,6 @@ class alignas(kFalseSharingBytes) RunnerOf final : public ErasedSession<Index, R
   /// Runs lookups. A policy that can decide before the loop how its reads run (me_.decide) does so once for all of
   /// them. For batches it decides in each call.
   void reads(const Request* requests, u32 count, Tally& tally) {
-    if constexpr (kFindsBatches<Index>) {
-      if (batch_.keys > 1) return look_up_batches(requests, count, tally);
-    }
     const auto loop = [&](auto me) { look_up<decltype(me)>(me, requests, count, tally); };
     if constexpr (requires { me_.decide(loop); }) {
       me_.decide(loop);
@@ -177,31 +288,22 @@ class alignas(kFalseSharingBytes) RunnerOf final : public ErasedSession<Index, R
       look_up<ThreadState&>(me_, requests, count, tally);
     }
   }
-  [[gnu::noinline]] void look_up_batches(const Request* requests, u32 count, Tally& tally) {
-    u64 misses = 0;
-    for (const Request* const end = requests + count; requests != end;) {
-      const u32 now = std::min(batch_.keys, static_cast<u32>(end - requests));
-      misses += look_up_batch(requests, now, tally);
-      requests += now;
-    }
-    note_reads(count, misses, tally);
-  }
   /// Looks the keys up by one call of the index. Returns how many were not found.
-  [[gnu::always_inline]] u64 look_up_batch(const Request* requests, u32 count, Tally& tally) {
-    std::array<Raw, kMostInAttempt> keys;
+  u64 find_batch(const Request* requests, u32 count, Tally& tally) {
+    const Keys keys(requests, count);
     std::array<std::optional<u64>, kMostInAttempt> found;
-    for (u32 i = 0; i < count; ++i) keys[i] = key_of<Raw>(requests[i]);
-    index_.find_batch(me_, std::span<const Raw>(keys.data(), count), std::span(found.data(), count), batch_.order);
+    const std::span<std::optional<u64>> answers(found.data(), count);
+    index_.find_batch(me_, keys.all(), answers, batch_.order);
     u64 misses = 0;
     for (u32 i = 0; i < count; ++i) misses += !found_right(requests[i], found[i], tally);
-    if (payloads_ != nullptr) read_payloads(std::span(found.data(), count), tally);
+    if (payloads_ != nullptr) read_payloads(answers, tally);
     return misses;
   }
   /// Looks the keys of a multi-get up: by one call if the index takes batches, else one after the other.
   [[gnu::noinline]] void multi_get(const Request* requests, u32 count, Tally& tally) {
     u64 misses = 0;
     if constexpr (kFindsBatches<Index>) {
-      misses = look_up_batch(requests, count, tally);
+      misses = find_batch(requests, count, tally);
     } else {
       for (u32 i = 0; i < count; ++i) {
         const auto found = find_one(requests[i]);
@@ -257,22 +359,12 @@ class alignas(kFalseSharingBytes) RunnerOf final : public ErasedSession<Index, R
     tally.phantoms += request.expect == Expect::kMiss;
   }
 
-  /// Runs inserts, updates or erasures in batches.
-  [[gnu::noinline]] void change_batches(OpKind kind, const Request* requests, u32 count, Tally& tally) {
-    if constexpr (kChangesBatches<Index>) {
-      std::array<Raw, kMostInAttempt> keys;
-      std::array<u64, kMostInAttempt> values;
-      for (const Request* const end = requests + count; requests != end;) {
-        const u32 now = std::min(batch_.keys, static_cast<u32>(end - requests));
-        for (u32 i = 0; i < now; ++i) keys[i] = key_of<Raw>(requests[i]), values[i] = requests[i].value;
-        change_batch(kind, requests, std::span<const Raw>(keys.data(), now), std::span<const u64>(values.data(), now),
-                     tally);
-        requests += now;
-      }
-    }
-  }
-  void change_batch(OpKind kind, const Request* requests, std::span<const Raw> keys, std::span<const u64> values,
-                    Tally& tally) {
+  /// Runs inserts, updates or erasures by one call of the index.
+  void change_batch(OpKind kind, const Request* requests, u32 count, Tally& tally) {
+    const Keys keys(requests, count);
+    std::array<u64, kMostInAttempt> all_values;
+    for (u32 i = 0; i < count; ++i) all_values[i] = requests[i].value;
+    const std::span<const u64> values(all_values.data(), count);
     // Inserts may throw; the destructor counts those that were done before.
     struct Done {
       ~Done() {
@@ -287,12 +379,12 @@ class alignas(kFalseSharingBytes) RunnerOf final : public ErasedSession<Index, R
       Tally& tally;
       bool all = false;
       std::array<bool, kMostInAttempt> changed{};
-    } done{*this, kind, requests, keys.size(), tally};
-    const std::span<bool> changed(done.changed.data(), keys.size());
+    } done{*this, kind, requests, count, tally};
+    const std::span<bool> changed(done.changed.data(), count);
     switch (kind) {
-      case OpKind::kInsert: index_.insert_batch(me_, keys, values, changed, batch_.order); break;
-      case OpKind::kErase: index_.erase_batch(me_, keys, changed, batch_.order); break;
-      default: index_.update_batch(me_, keys, values, changed, batch_.order); break;
+      case OpKind::kInsert: index_.insert_batch(me_, keys.all(), values, changed, batch_.order); break;
+      case OpKind::kErase: index_.erase_batch(me_, keys.all(), changed, batch_.order); break;
+      default: index_.update_batch(me_, keys.all(), values, changed, batch_.order); break;
     }
     done.all = true;
     if (payloads_ == nullptr || !about(kind).writes()) return;
@@ -433,7 +525,17 @@ class alignas(kFalseSharingBytes) RunnerOf final : public ErasedSession<Index, R
     tally.checksum += sign * tag_of_(request.value);
   }
 
+  static constexpr bool kAtOnce = [] {
+    if constexpr (requires { Index::kUpdatesAtOnce; }) return Index::kUpdatesAtOnce;
+    return false;
+  }();
+
   const Batching batch_;
+  bool in_batches_ = batch_.keys > 1;  ///< otherwise one by one; --batch=auto chooses (run_by_choice)
+  /// Where the rolling batch after the last one begins, and the ends of the requests for which the index has prefetched
+  /// the first lines, and what they lead to.
+  const Request *rolls_on_at_ = nullptr, *entered_ = nullptr, *entered_further_ = nullptr;
+  FasterWay faster_;
   const TagOf<Index> tag_of_;
   OwnedKey<Raw> last_{};      ///< the last key that the current scan delivered
   Payloads* const payloads_;  ///< null if the index keeps the values

@@ -83,6 +83,7 @@ struct ContentionCounts {
 struct Slice {
   const Request* requests = nullptr;
   u32 count = 0;
+  u32 further = 0;                // requests behind these, of the same kinds, that are likely to come next
   std::optional<OpKind> only;     // the kind of all requests, if they are of one kind
   bool teaches = true;            // an index that learns from lookups may learn from these
   const Request* gets = nullptr;  // the keys of multi-gets (Request::number)

@@ -42,8 +42,7 @@ void describe_plan(const Plan& plan, auto& field) {
   field("key_kind", c.key_kind());
   field("dist", unless(plan.no_distribution, c.distribution.str()), "null if no operation draws a key");
   field("negative", c.negative, "share of lookups for absent keys", kUpToOne);
-  field("batch", c.batch.keys, "number of lookups, inserts, updates or erasures in one call of the index",
-        Bounds{.least = 1, .most = 64});
+  field("batch", c.batch.keys, "number of operations in a batch; 1: none", Bounds{.least = 1, .most = 64});
   field("batch_order", unless(c.batch.keys > 1 ? "" : "a batch of one key has no order", c.batch.order));
   field("value_size", c.value_size,
         "bytes of a value; the index itself keeps 8, and larger values are in payloads outside it",

@@ -35,12 +35,14 @@ OrReason<LatencySummary> response_of(const Histogram& ns) {
 }
 
 /// Returns the mean time of a call divided by its keys.
-OrReason<double> per_key_ns(const Latency& latency, const std::vector<OperationRate>& rates, u32 batch) {
+OrReason<double> per_key_ns(const Latency& latency, const std::vector<OperationRate>& rates, const Batching& batch) {
   const auto timed = [&](OpKind kind) {
     return std::ranges::count(latency.operations, word(kind), &OperationLatency::name) != 0;
   };
   if (timed(OpKind::kScan)) return OrReason<double>::missing("a scan has as many keys as it finds");
-  if (!timed(OpKind::kMultiGet)) return latency.all.mean_ns / batch;
+  if (batch.order == BatchOrder::kRolling || batch.order == BatchOrder::kAuto)
+    return OrReason<double>::missing("the time of a rolling batch is in part that of the batches before it");
+  if (!timed(OpKind::kMultiGet)) return latency.all.mean_ns / batch.keys;
   if (latency.operations.size() > 1)
     return OrReason<double>::missing("multi-gets have several keys, and other timed calls one");
   const OperationRate& gets = *std::ranges::find(rates, word(OpKind::kMultiGet), &OperationRate::name);
@@ -107,7 +109,7 @@ Account<OrReason<Latency>> latency_account(const Config& config, const MeasuredP
   }
   const double threads_ns = throughput.seconds * 1e9 * static_cast<double>(phase.threads.size());
   latency.share_of_time = std::min(1.0, static_cast<double>(latency.all.count) * latency.all.mean_ns / threads_ns);
-  latency.per_key_ns = per_key_ns(latency, throughput.per_operation, config.batch.keys);
+  latency.per_key_ns = per_key_ns(latency, throughput.per_operation, config.batch);
   Remarks remarks;
   if (!phase.offer) remarks.push_back({Status::kOk, cost_of_timing(latency, throughput.operations, config.batch.keys)});
   return {std::move(latency), std::move(remarks)};

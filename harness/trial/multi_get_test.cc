@@ -19,20 +19,20 @@ using toy::Mistake;
 using toy::Plant;
 using toy::Toy;
 
-std::atomic<u64> calls, keys_of_calls, others;
+std::atomic<u64> calls, keys_of_calls, other_calls;
 
 struct Batched : Toy<u64> {
   using Toy<u64>::Toy;
   void find_batch(ThreadState& me, std::span<const u64> keys, std::span<std::optional<u64>> found, BatchOrder) {
     calls += keys.size() == 5;
-    others += keys.size() != 5;
+    other_calls += keys.size() != 5;
     keys_of_calls += keys.size();
     for (std::size_t i = 0; i < keys.size(); ++i) found[i] = find(me, keys[i]);
   }
 };
 
 TEST_CASE("a multi-get is one call of the index and one operation", "[multi-get]") {
-  calls = keys_of_calls = others = 0;
+  calls = keys_of_calls = other_calls = 0;
   Config config = small("mix:multi_get=40,update=60,multi_get_keys=5");
   config.ops = 100'000;
   config.warmup_ns = 0;
@@ -43,7 +43,7 @@ TEST_CASE("a multi-get is one call of the index and one operation", "[multi-get]
   const OperationRate* const rate = rate_of(result, "multi_get");
   REQUIRE(rate);
   CHECK(rate->count == calls);
-  CHECK(others == 0);
+  CHECK(other_calls == 0);
   CHECK(std::abs(static_cast<double>(rate->count) - 40'000) <= 256);  // whole blocks, except the last
   CHECK(rate->keys == 5 * rate->count);
   CHECK(rate->found == rate->keys);

@@ -182,6 +182,7 @@ void Phases::run_section(u32 t) {
       while (!halted && me.requests.left() > 0) {
         Slice slice = me.requests.rest();
         slice.count = std::min(std::exchange(most, kSliceRequests), me.requests.left());
+        slice.further = me.requests.left() - slice.count;
         const u64 begun = seats_.oversubscribed ? clock_.now() : 0;
         const u32 ran = run_until_full(me, slice, rounds_.halted(), stop_requests, me.latencies.get());
         if (seats_.oversubscribed && ran > 0) stop_requests = requests_between_looks(clock_.now() - begun, ran);
