@@ -33,7 +33,6 @@
 #include "indexes/cuckoo/seeded_bugs.h"
 #include "indexes/growing/table.h"
 #include "indexes/path_search.h"
-#include "src/arch/features.h"
 #include "src/base/key.h"
 #include "src/base/rng.h"
 #include "src/base/scale.h"
@@ -68,7 +67,9 @@ class CuckooTable {
 
   CuckooTable() : CuckooTable(Options()) {}
   explicit CuckooTable(const Options& options)
-      : seed_(options.seed), table_(options.most_slots == 0 ? Table::kMostBits : options.most_bits()) {}
+      : seed_(options.seed),
+        avx512_(options.avx512()),
+        table_(options.most_slots == 0 ? Table::kMostBits : options.most_bits()) {}
   CuckooTable(const CuckooTable&) = delete;
   CuckooTable& operator=(const CuckooTable&) = delete;
 
@@ -720,7 +721,7 @@ class CuckooTable {
   static constexpr u64 kMostLoad = kSlots == 7 || Layout::kScale == Scale::kTiny ? 95 : kSlots == 4 ? 50 : 65;
 
   const u64 seed_;
-  const bool avx512_ = cpu_flags().avx512;
+  const bool avx512_;
   Table table_;
 };
 

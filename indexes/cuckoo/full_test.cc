@@ -138,7 +138,7 @@ TEST_CASE("cuckoo: a table is not full while a thread has not done its splits") 
   using Body = Cuckoo<Policy::Layout, U64Key>;
   House<Policy> house("none");
   House<Policy>::ThreadState me(house);
-  Body body(cuckoo::Options<4>{.most_slots = 32, .seed = 0});  // eight buckets
+  Body body(cuckoo::Options<4>{.most_slots = 32});  // eight buckets
   const auto step = [&](Body::Growth& growth, u64 key = 0) {
     REQUIRE(growth.prepare(*me.pool));
     Body::Growth after;
@@ -234,14 +234,23 @@ TEST_CASE("cuckoo: a split keeps the tags of two strays that are alike, if it ca
 TEST_CASE("cuckoo: resolved options are those in effect") {
   const auto resolved = [](const char* spec) { return cuckoo::Options<4>::parse(Spec::parse(spec)).resolved(); };
   using Options = std::vector<std::pair<std::string, std::string>>;
-  CHECK(resolved("cuckoo") == Options{{"slots", "4"}, {"most_slots", "0"}, {"seed", "0"}});
-  CHECK(resolved("cuckoo:most_slots=1000,seed=5") == Options{{"slots", "4"}, {"most_slots", "768"}, {"seed", "5"}});
-  CHECK(resolved("cuckoo:most_slots=1") == Options{{"slots", "4"}, {"most_slots", "12"}, {"seed", "0"}});
+  const std::string best(word(cuckoo::Options<4>::best_isa()));
+  CHECK(resolved("cuckoo") == Options{{"slots", "4"}, {"most_slots", "0"}, {"seed", "0"}, {"isa", best}});
+  CHECK(resolved("cuckoo:most_slots=1000,seed=5") ==
+        Options{{"slots", "4"}, {"most_slots", "768"}, {"seed", "5"}, {"isa", best}});
+  CHECK(resolved("cuckoo:most_slots=1") == Options{{"slots", "4"}, {"most_slots", "12"}, {"seed", "0"}, {"isa", best}});
   CHECK(resolved("cuckoo:most_slots=23").at(1).second == "12");
   CHECK(resolved("cuckoo:most_slots=24").at(1).second == "24");
   CHECK(resolved("cuckoo:most_slots=262143").at(1).second == "98304");
   CHECK(resolved("cuckoo:most_slots=262144").at(1).second == "262144");  // from 2^16 buckets on, all have four
   CHECK_THROWS_AS(resolved("cuckoo:most=5"), InputError);
+  CHECK(resolved("cuckoo:isa=sse4.2").at(3).second == "sse4.2");
+  CHECK_FALSE(cuckoo::Options<4>::parse(Spec::parse("cuckoo:isa=sse4.2")).degraded());
+  const auto wide = cuckoo::Options<4>::parse(Spec::parse("cuckoo:isa=avx512"));
+  CHECK(wide.degraded().has_value() == (best != "avx512"));
+  CHECK(wide.avx512() == (best == "avx512"));
+  CHECK_THROWS_AS(resolved("cuckoo:isa=avx2"), InputError);
+  CHECK_THROWS_AS(cuckoo::Options<7>::parse(Spec::parse("cuckoo7:isa=avx512")), InputError);
 }
 
 }  // namespace
