@@ -156,7 +156,7 @@ concept BatchBody = requires(const Index& constant, Tx& tx, std::span<const type
 
 /// The prefetch for operations to come, which an index may have. It prefetches the first lines of a key's path that
 /// caches are not expected to hold, perhaps more of them for an insert, and waits for none. It is a body, but it never
-/// fails. It must be [[gnu::always_inline]], or g++ drops it as a function without effect.
+/// fails.
 template <class Index, class Tx>
 concept HintingBody = requires(const Index& constant, Tx& tx, const typename Index::Key& key) {
   constant.prefetch_in(tx, key, Hint::kInsert);

@@ -99,8 +99,7 @@ class Node {
     return visit([&](auto& node) { return node.next(byte, entry); });
   }
   /// Prefetches the children side by side, for a caller that will visit all of them. Prefetches nothing for a Node256:
-  /// its children are large, and few of them are visited soon. Always inlined, since g++ believes that a function which
-  /// only prefetches has no effect.
+  /// its children are large, and few of them are visited soon.
   [[gnu::always_inline]] void prefetch_children() const {
     switch (kind()) {
       case Kind::k4: return static_cast<const Node4<Layout, Key>&>(*this).prefetch_children();

@@ -277,7 +277,6 @@ class CuckooTable {
     place.word = Word(word);
     return true;
   }
-  /// Prefetches a bucket. Always inlined, since g++ believes that a function which only prefetches has no effect.
   [[gnu::always_inline]] void prefetch_bucket(u64 hash, Access access = Access::kRead) const {
     prefetch_object<typename Layout::Machine>(table_.at(table_.guess(hash).number), access);
   }

@@ -125,7 +125,7 @@ concept Machine = requires(typename M::template Atomic<u64>& a, void* p, void (*
   M::unpoison(p, std::size_t{});
 };
 
-/// Prefetches every line of the object. Inlined, for the reason given at Native::prefetch.
+/// Prefetches every line of the object.
 template <class M, class T>
 [[gnu::always_inline]] inline void prefetch_object(const T* p, Access access) {
   const char* const start = reinterpret_cast<const char*>(p);

@@ -93,7 +93,7 @@ struct Native : Cells<Native> {
   static void heavy_fence() { fence_all_processors(); }
 
   static void touch(const void*, std::size_t, Access) {}
-  /// Prefetches a line. Inlined, because g++ assumes that a function which only prefetches has no effect.
+  /// Prefetches a line.
   [[gnu::always_inline]] static inline void prefetch(const void* p, Access access) {
     if (access == Access::kRead) {
       prefetch_read(p);
