@@ -23,6 +23,9 @@ parquet_modules="pyarrow>=15,<27"
 # `./bench --profile=FILE` adds perf, and addr2line for the names of inlined functions.
 profile_packages="linux-perf binutils"
 
+# `experiments/budget` adds valgrind, whose callgrind counts instructions, and Python.
+budget_packages="valgrind python3"
+
 # The module with which the notebook in docs/notebooks reads an export.
 notebook_modules="pandas>=2,<4"
 
@@ -68,7 +71,7 @@ take_install() {
 purpose_of() {
   local left=" $* " purpose package these
   for purpose in "to build and run the harness:$bench_packages" "to run scripts:$export_packages" "to test it:$test_packages" \
-    "to draw figures:$experiment_packages" "to profile:$profile_packages" "besides:$*"; do
+    "to draw figures:$experiment_packages" "to profile:$profile_packages" "to count instructions:$budget_packages" "besides:$*"; do
     these=""
     for package in ${purpose#*:}; do
       case $left in *" $package "*) these+=" $package" left=${left/" $package "/ } ;; esac

@@ -1,0 +1,86 @@
+"""Counts what an operation costs in instructions, locked instructions and lines, for each index and policy class.
+
+    budget.py HARNESS                prints a table in Markdown
+    budget.py HARNESS --write        writes it into docs/performance.md, between the two comments that name this script
+
+The harness runs under callgrind, twice for each number, with one operation more in the second run for each of DIFFERENCE; the
+difference of the counts is what these operations cost, the harness's loop included, which the row of `null` shows alone. Lines are
+misses of a simulated cache of 1 MiB, 16 ways, in an index of a few tens of MB; callgrind takes no prefetch for an access. Inserts
+fill an empty index to twice its keys, so growth by one doubling is in them. callgrind knows no AVX-512 and no transactions:
+lookups of `cuckoo` take the path without AVX-512, and policies are those without hardware.
+"""
+
+import concurrent.futures
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+
+from child import ends_with_us
+
+RECORDS, DIFFERENCE = 262_144, 131_072
+INDEXES = ("cuckoo", "chained", "vip", "art")
+POLICIES = ("none", "olc", "rwspin")
+OPERATIONS = {"lookup": "lookup", "miss": "lookup --negative=1", "update": "mix:update=100", "insert": "insert"}
+PAGE = pathlib.Path(__file__).resolve().parent.parent / "docs" / "performance.md"
+BEGIN, END = "<!-- Written by experiments/budget: begin -->", "<!-- Written by experiments/budget: end -->"
+
+
+def counts(harness, options):
+    """Returns the instructions, locked instructions and missed lines of the threads' loops in one run."""
+    with tempfile.TemporaryDirectory() as folder:
+        out = pathlib.Path(folder) / "out"
+        command = ["valgrind", "-q", "--tool=callgrind", "--cache-sim=yes", "--collect-bus=yes", "--LL=1048576,16,64",
+                   "--toggle-collect=latchlab::RunnerOf*::run_requests*", f"--callgrind-out-file={out}", harness, *options,
+                   "--keys=u64", "--threads=1", "--warmup=0", "--validate=off", "--pmu=off", "--progress=none", "--json"]
+        done = subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, check=False,
+                              preexec_fn=ends_with_us())
+        if done.returncode != 0:
+            sys.exit(f"budget: {' '.join(command)} ended with exit status {done.returncode}: {done.stderr[-300:]}")
+        text = out.read_text()
+    names = re.search(r"^events: (.*)$", text, re.M).group(1).split()
+    values = map(int, re.search(r"^totals: (.*)$", text, re.M).group(1).split())
+    all_of = dict.fromkeys(names, 0) | dict(zip(names, values))   # callgrind leaves out zeros at the end
+    return [all_of["Ir"], all_of["Ge"], all_of["DLmr"] + all_of["DLmw"]]
+
+
+def cost(harness, index, policy, operation):
+    """Returns the counts an operation."""
+    workload, *more = OPERATIONS[operation].split()
+    pair = [f"--index={index}", f"--sync={policy}", f"--workload={workload}", *more]
+    if operation == "insert":
+        few, many = ([*pair, f"--records={records}"] for records in (RECORDS // 2, RECORDS))
+        operations = RECORDS - RECORDS // 2
+    else:
+        few, many = ([*pair, f"--records={RECORDS}", f"--ops={ops}"] for ops in (DIFFERENCE, 2 * DIFFERENCE))
+        operations = DIFFERENCE
+    return [(b - a) / operations for a, b in zip(counts(harness, few), counts(harness, many))]
+
+
+def table(harness):
+    pairs = [("null", "none")] + [(index, policy) for index in INDEXES for policy in POLICIES]
+    with concurrent.futures.ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
+        of = {pair: [pool.submit(cost, harness, *pair, operation) for operation in OPERATIONS] for pair in pairs}
+    lines = ["| index, policy | " + " | ".join(OPERATIONS) + " |", "|---|" + "---|" * len(OPERATIONS)]
+    for (index, policy), costs in of.items():
+        cells = (f"{instructions:.0f} / {locked:.1f} / {missed:.2f}" for instructions, locked, missed in (c.result() for c in costs))
+        lines.append(f"| {index}, {policy} | " + " | ".join(cells) + " |")
+    return "\n".join(lines)
+
+
+def main(arguments):
+    if not arguments or arguments[1:] not in ([], ["--write"]):
+        sys.exit("budget: the usage is budget.py HARNESS [--write]")
+    text = table(arguments[0])
+    if arguments[1:] == []:
+        print(text)
+        return
+    page = PAGE.read_text()
+    before, rest = page.split(BEGIN)
+    PAGE.write_text(f"{before}{BEGIN}\n\n{text}\n\n{END}{rest.split(END)[1]}")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
