@@ -65,6 +65,11 @@ def entries(document):
     return sum(at("count")(events[name])["per_operation"] for name in ("page-faults", "context-switches"))
 
 
+def percentile(percent):
+    """Returns a function that reads a percentile of the response time, in nanoseconds."""
+    return lambda document: next(p["ns"] for p in at("latency", "response", "percentiles")(document) if p["percent"] == percent)
+
+
 # Each metric has the title of its axis, and a function that reads it from a result document or raises NoNumber. `speedup` is drawn
 # relative to the first x of the same curve and replicate. `gain` is drawn relative to the first curve at the same x and replicate;
 # that curve itself is not drawn.
@@ -74,6 +79,9 @@ METRICS = {
     "gain": ("percent more", lambda d: d["throughput"]["per_second"]),
     "bytes": ("bytes a key", at("memory", "bytes_per_key")),
     "pause": ("the longest call, in milliseconds", lambda d: at("latency", "all", "max_ns")(d) / 1e6),
+    "tail": ("99.9 % of response times are below, in microseconds", lambda d: percentile(99.9)(d) / 1e3),
+    "wait": ("the longest response time, in milliseconds", lambda d: at("latency", "response", "max_ns")(d) / 1e6),
+    "limit": ("percent of the rate of independent random lines", lambda d: 100 / at("limits", "independent_ratio")(d)),
     "load": ("million operations a second that keep the bound", lambda d: d["throughput"]["per_second"] / 1e6),
     "nodes": ("nodes on the way of a lookup", at("nodes_per_fetch")),
     "conflicts": ("conflict aborts an operation", per_operation("conflict")),
