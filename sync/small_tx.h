@@ -4,7 +4,9 @@
 // the processor can overlap.
 //
 // A body that names a second node in an upgrade fails; then needs_more() is true, and the policy runs the body with a
-// VersionedTx. A body may know earlier that it will: `if constexpr (kSmall<Tx>) return tx.ask_for_more();`.
+// VersionedTx. A body may know earlier that it will: `if constexpr (kSmall<Tx>) return tx.ask_for_more();`. It should
+// do so before it calls a function that is not inlined and takes the transaction or a reader by reference: that alone
+// would keep both in memory. For the same reason its verbs are always inlined.
 #include <span>
 #include <utility>
 
@@ -30,8 +32,7 @@ class SmallTx : public VersionedReads<M, Bugs, Latches> {
   template <class N>
   [[nodiscard, gnu::always_inline]] bool upgrade(const Reader<N>& reader) {
     if (Bugs::kDropUpgrade) return true;
-    const auto lock = this->lock_of(reader);
-    return locked(lock, lock.latch->try_lock(lock.version));
+    return lock(this->lock_of(reader));
   }
   template <class N, class... More>
     requires(sizeof...(More) != 0)
@@ -51,7 +52,7 @@ class SmallTx : public VersionedReads<M, Bugs, Latches> {
       using Latch = typename Reader<N>::Latch;
       const u64 version = reader.version_ & ~Latch::kUpdating;
       Latch& latch = this->latches_.of(reader.node_);
-      return locked({&latch, version, version}, latch.try_lock(version, Latch::kUpdating));
+      return lock({&latch, version, version}, Latch::kUpdating);
     } else {
       return upgrade(reader);
     }
@@ -66,10 +67,10 @@ class SmallTx : public VersionedReads<M, Bugs, Latches> {
   }
 
   template <class N, class... Args>
-  [[nodiscard]] N* make(Args&&... args) {
+  [[nodiscard, gnu::always_inline]] N* make(Args&&... args) {
     return make_in<N>(blocks_, std::forward<Args>(args)...);
   }
-  void retire(void* block, std::size_t bytes) { blocks_.retire(block, bytes); }
+  [[gnu::always_inline]] void retire(void* block, std::size_t bytes) { blocks_.retire(block, bytes); }
   AttemptBlocks<M>& blocks() { return blocks_; }
 
   [[gnu::always_inline]] void commit() {
@@ -89,14 +90,16 @@ class SmallTx : public VersionedReads<M, Bugs, Latches> {
 
  private:
   using Lock = typename Base::Lock;
-  [[gnu::always_inline]] bool locked(const Lock& lock, bool success) {
-    if (success) lock_ = lock;
-    return success;
+  [[gnu::always_inline]] bool lock(Lock wanted, u64 bit = LatchBase<M>::kLocked) {
+    if (!wanted.latch->try_lock(wanted.version, bit)) return false;
+    lock_ = wanted;
+    return true;
   }
 
-  AttemptBlocks<M> blocks_;
+  // The lists of blocks come last: g++ keeps nothing that follows an array of unknown index in registers.
   Lock lock_{};
   bool needs_more_ = false;
+  AttemptBlocks<M> blocks_;
 };
 
 }  // namespace latchlab

@@ -37,14 +37,14 @@ class LatchBase {
     return unlocked_version();
   }
   /// Returns the word, which is a version unless the node is locked. Never waits.
-  u64 word() const { return word_.load(kAcquire); }  // pairs with set, likewise
+  [[gnu::always_inline]] u64 word() const { return word_.load(kAcquire); }  // pairs with set, likewise
 
   /// Returns true if the latch has this version, for a hardware transaction: no fence is needed in one.
   [[nodiscard]] bool has(u64 version) const { return word_.is(version); }
 
   /// Replaces `version`, which has no lock, by a word with `lock` in it, if the latch still has that version. Never
   /// waits. Only the thread that has done so stores the word until its own set().
-  [[nodiscard]] bool try_lock(u64 version, u64 lock = kLocked) {
+  [[nodiscard, gnu::always_inline]] bool try_lock(u64 version, u64 lock = kLocked) {
     if (!word_.compare_exchange(version, version | lock, kAcquire)) return false;  // pairs with set
     M::release_fence();  // pairs with the fence in unchanged: a reader that sees a later store also sees the lock
     return true;
@@ -53,11 +53,11 @@ class LatchBase {
   /// word before the lock, other readers need not restart. Then the store releases nonetheless: this thread's reads
   /// stay before the next holder's stores, and a thread that acquires this store still synchronizes with the unlocks
   /// before it.
-  void set(u64 word) { word_.store(word, kRelease); }  // pairs with version, word and try_lock
+  [[gnu::always_inline]] void set(u64 word) { word_.store(word, kRelease); }  // pairs with version, word and try_lock
 
- protected:
   static bool locked(u64 word) { return (word & kLocked) != 0; }
 
+ protected:
   typename M::template Atomic<u64> word_;
 
  private:

@@ -30,12 +30,13 @@ class VersionedReads {
   class Reader {
    public:
     Reader() = default;  // reads no node: assign it, or pass it to enter_by
-    [[gnu::always_inline]] Reader(N* node, Latches latches) : node_(node), latches_(latches), version_(latches.of(node).version()) {}
+    [[gnu::always_inline]] Reader(N* node, Latches latches)
+        : node_(node), latches_(latches), version_(latches.of(node).version()) {}
     N* operator->() const { return node_; }
     N* node() const { return node_; }
 
     /// Goes on to a child that was read from this node. Returns false if this node has changed since.
-    [[nodiscard]] bool step_to(N* child) {
+    [[nodiscard, gnu::always_inline]] bool step_to(N* child) {
       const u64 version = latches_.of(child).version();
       if (!unchanged()) [[unlikely]]
         return false;
@@ -45,11 +46,11 @@ class VersionedReads {
     }
     /// Does the same for a child whose tag is guessed. If the guess is right, one branch tests both the tag and that
     /// the child is unlocked.
-    [[nodiscard]] GuessResult step_to(N* child, u8 guess) {
-      return arrive(child, guess, [this] { return unchanged(); });
+    [[nodiscard, gnu::always_inline]] GuessResult step_to(N* child, u8 guess) {
+      return arrive(child, guess, [this]() __attribute__((always_inline)) { return unchanged(); });
     }
     /// Validates a pointer that was read from this node, to an object without a latch of its own that this node guards.
-    [[nodiscard]] bool follow(const void*) const { return unchanged(); }
+    [[nodiscard, gnu::always_inline]] bool follow(const void*) const { return unchanged(); }
     /// Returns the node's word. It was read when the node was entered, if the node's latch is in it.
     u64 word() const {
       if constexpr (kWordIsLatch) {
@@ -67,13 +68,13 @@ class VersionedReads {
     friend class SmallTx;
     using Latch = std::remove_reference_t<decltype(Latches().of(std::declval<N*>()))>;
     static constexpr bool kWordIsLatch = std::same_as<Latch, WordLatch<M>>;
-    bool unchanged() const {
+    [[gnu::always_inline]] bool unchanged() const {
       if (Bugs::kDropValidation) return true;
       return latches_.of(node_).unchanged(version_);
     }
 
     /// Reads the child's version, then proves by `linked` that the child was linked at that moment. The acquire of the
-    /// version orders the two.
+    /// version orders the two. A right guess has no lock bit, because tags are even.
     template <class Linked>
     [[gnu::always_inline]] GuessResult arrive(N* child, u8 guess, const Linked& linked) {
       constexpr bool kTagged = Latches::kTagged;
@@ -81,7 +82,7 @@ class VersionedReads {
       u64 version = latch.word();
       if (!linked()) [[unlikely]]
         return GuessResult::kChanged;
-      if (Latch::tag(version) != (kTagged ? guess : 0)) [[unlikely]] {  // another tag, or locked: tags are even
+      if (Latch::tag(version) != (kTagged ? guess : 0) && Latch::locked(version)) [[unlikely]] {
         version = latch.version();
         if (!linked()) [[unlikely]]
           return GuessResult::kChanged;
@@ -114,7 +115,8 @@ class VersionedReads {
   [[nodiscard, gnu::always_inline]] GuessResult enter_by(Reader<N>& reader, N* node, u8 guess, const Cell& link,
                                                          u64 word) {
     reader.latches_ = latches_;
-    return reader.arrive(node, guess, [&] { return Bugs::kDropLink || link.is(word); });
+    return reader.arrive(node, guess,
+                         [&]() __attribute__((always_inline)) { return Bugs::kDropLink || link.is(word); });
   }
 
   /// Returns `value` if all that was read through the readers still holds, and kRestart otherwise.
@@ -133,7 +135,7 @@ class VersionedReads {
     u64 next;  // the word at the commit
   };
   template <class N>
-  Lock lock_of(const Reader<N>& reader) const {
+  [[gnu::always_inline]] Lock lock_of(const Reader<N>& reader) const {
     using Latch = typename Reader<N>::Latch;
     if constexpr (Reader<N>::kWordIsLatch) {
       const u64 version = reader.version_ & ~Latch::kUpdating;
