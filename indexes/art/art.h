@@ -81,7 +81,8 @@ class Art {
   /// of an absent one change nothing and return false.
   template <class Tx>
   [[gnu::always_inline]] Attempt<bool> put_in(Tx& tx, const Key& key, u64 value, Put how) {
-    ReaderOf<Tx> parent = tx.enter(root()), at;
+    auto parent = first_parent(tx);
+    ReaderOf<Tx> at;
     Way way;
     const End end = Descent::descend(tx, root(), key, parent, at, way);
     if (end == End::kChanged) return kRestart;
@@ -100,7 +101,7 @@ class Art {
       case End::kLeaf: return put_in_leaf(tx, at, way, key, value, how);
       case End::kPathDiffers:
         if (how == Put::kUpdate) return tx.confirm(false, at);
-        return branch(tx, parent, at, key, value);
+        return rarely(tx, [&](auto& more) { return branch(more, parent, at, key, value); });
       case End::kChanged:
       case End::kFurther: break;
     }
@@ -209,6 +210,16 @@ class Art {
     }
   }
 
+  /// Returns the word for the pair in a slot at `level`: its value, or a new leaf.
+  template <class Tx>
+  [[gnu::always_inline]] static Attempt<u64> make_word(Tx& tx, u32 level, const Key& key, u64 value) {
+    if (Node::holds_values(level)) [[unlikely]]
+      return value;
+    const Child leaf = make_leaf(tx, key, value);
+    if (!leaf) return kNoMemory;
+    return leaf.word();
+  }
+
   template <class Tx>
   static Node* make_node(Tx& tx, Kind kind, const Path& path) {
     switch (kind) {
@@ -219,9 +230,32 @@ class Art {
     }
   }
 
+  /// Returns a reader of the root, which is the parent of the first node below it. A small attempt changes no parent,
+  /// so it needs none.
+  template <class Tx>
+  auto first_parent(Tx& tx) const {
+    if constexpr (kSmall<Tx>) {
+      return std::ignore;
+    } else {
+      return tx.enter(root());
+    }
+  }
+
+  /// Runs `change(tx)`, which is rare and long, but not in a small attempt. A function that takes the transaction by
+  /// reference would keep it out of registers.
+  template <class Tx, class Change>
+  [[gnu::always_inline]] static Attempt<bool> rarely(Tx& tx, const Change& change) {
+    if constexpr (kSmall<Tx>) {
+      return tx.ask_for_more();
+    } else {
+      return change(tx);
+    }
+  }
+
   /// Adds the key in the free slot of `at`. Most inserts into a large tree end here.
   template <class Tx, class Reader>
-  [[gnu::always_inline]] static Attempt<bool> add_in(Tx& tx, Reader at, const Way& way, const Key& key, u64 value) {
+  [[gnu::always_inline]] static Attempt<bool> add_in(Tx& tx, const Reader& at, const Way& way, const Key& key,
+                                                     u64 value) {
     const Child leaf = make_leaf(tx, key, value);
     if (!leaf) return kNoMemory;
     if (!tx.upgrade(at)) return kRestart;
@@ -230,31 +264,31 @@ class Art {
   }
 
   /// Adds the key to `at`, in which its byte has no slot.
-  template <class Tx, class Reader>
-  [[gnu::noinline]] Attempt<bool> add(Tx& tx, Reader parent, Reader at, const Key key, u64 value, bool skipped) {
+  template <class Tx, class Parent, class Reader>
+  [[gnu::always_inline]] Attempt<bool> add(Tx& tx, const Parent& parent, const Reader& at, const Key& key, u64 value,
+                                           bool skipped) {
     if (Descent::kMaySkip && skipped) {
       const Attempt<Key> below = any_key(at);
       if (!below) return below.failure();
-      if (const u32 shared = common_prefix(*below, key); shared < at->level()) return branch_at(tx, key, value, shared);
+      if (const u32 shared = common_prefix(*below, key); shared < at->level())
+        return rarely(tx, [&](auto& more) { return branch_at(more, key, value, shared); });
     }
     const u32 level = at->level();
-    u64 word = value;
-    if (!Node::holds_values(level)) [[likely]] {
-      const Child leaf = make_leaf(tx, key, value);
-      if (!leaf) return kNoMemory;
-      word = leaf.word();
-    }
-    return at->visit([&](auto& node) -> Attempt<bool> {
-      if (node.full()) return add_to_larger(tx, parent, at, key, word);
+    return at->visit([&](auto& node) __attribute__((always_inline)) -> Attempt<bool> {
+      if (node.full()) return rarely(tx, [&](auto& more) { return add_to_larger(more, parent, at, key, value); });
+      const Attempt<u64> word = make_word(tx, level, key, value);
+      if (!word) return word.failure();
       if (!tx.upgrade(at)) return kRestart;
-      node.add(key[level], word);
+      node.add(key[level], *word);
       return true;
     });
   }
 
-  /// Adds the word in a larger or a packed copy of `at`, which has no slot left.
+  /// Adds the key in a larger or a packed copy of `at`, which has no slot left.
   template <class Tx, class Reader>
-  [[gnu::noinline]] Attempt<bool> add_to_larger(Tx& tx, Reader parent, Reader at, const Key key, u64 word) {
+  [[gnu::noinline]] Attempt<bool> add_to_larger(Tx& tx, Reader parent, Reader at, const Key key, u64 value) {
+    const Attempt<u64> word = make_word(tx, at->level(), key, value);
+    if (!word) return word.failure();
     // If a quarter of the slots are erased, a packed copy of the same kind has room enough.
     const u32 slots = art::capacity(at->kind());
     const Kind kind = at->children() + 1 <= slots * 3 / 4 ? at->kind() : art::kind_for(slots + 1);
@@ -262,19 +296,19 @@ class Art {
     if (larger == nullptr) return kNoMemory;
     larger->copy(*at.node(), kNoByte);
     if (!tx.upgrade(parent, at)) return kRestart;
-    larger->add(key[at->level()], word);
+    larger->add(key[at->level()], *word);
     parent->replace(key[parent->level()], Child::node(larger).word());
     tx.retire(at.node(), Node::bytes_of(at->kind()));
     return true;
   }
 
   template <class Tx, class Reader>
-  [[gnu::always_inline]] Attempt<bool> put_in_leaf(Tx& tx, Reader at, const Way& way, const Key& key, u64 value,
+  [[gnu::always_inline]] Attempt<bool> put_in_leaf(Tx& tx, const Reader& at, const Way& way, const Key& key, u64 value,
                                                    Put how) {
     const Child child(way.word);
     Leaf* const leaf = child.template as_leaf<Leaf>();
-    if (!at.follow(leaf)) return kRestart;
     const u32 pairs = child.pairs();
+    // The leaf is read before its node is validated, as in a lookup: it stays readable, and confirm or upgrade follows.
     if (auto* const value_of_key = Leaf::find(child, key); value_of_key != nullptr) {
       if (how == Put::kInsert) return tx.confirm(false, at);
       if (!tx.upgrade(at)) return kRestart;
@@ -282,7 +316,8 @@ class Art {
       return how == Put::kUpdate;
     }
     if (how == Put::kUpdate) return tx.confirm(false, at);
-    if (pairs == Leaf::kMaxPairs) return split_leaf(tx, at, child, key, value);
+    if (pairs == Leaf::kMaxPairs)
+      return rarely(tx, [&](auto& more) { return split_leaf(more, at, child, key, value); });
     if constexpr (Leaf::kMaxPairs > 1) {
       static_assert(Leaf::room(1) > 1 && Leaf::room(3) > 3);
       if (pairs == 2) return grow_leaf<2>(tx, at, way, key, value);
@@ -295,7 +330,7 @@ class Art {
 
   /// Adds the key to a leaf of kPairs pairs that has no room for another, in a copy.
   template <u32 kPairs, class Tx, class Reader>
-  [[gnu::always_inline]] Attempt<bool> grow_leaf(Tx& tx, Reader at, const Way& way, const Key& key, u64 value) {
+  [[gnu::always_inline]] Attempt<bool> grow_leaf(Tx& tx, const Reader& at, const Way& way, const Key& key, u64 value) {
     static_assert(Leaf::room(kPairs) == kPairs);
     Leaf* const leaf = Child(way.word).template as_leaf<Leaf>();
     const Leaf* const larger = tx.template make<Leaf>(*leaf, std::integral_constant<u32, kPairs>(), key, value);

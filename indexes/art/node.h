@@ -85,11 +85,16 @@ class Node {
   const Cell64* find(u8 byte, u64& word) const {
     return visit([&](auto& node) { return node.find(byte, word); });
   }
-  /// Does the same as find() in a node that is known to be at `level`, which saves reading the level.
+  /// Does the same as find() in a node that is known to be at `level`, which saves reading the level. Always inlined,
+  /// as are the finds of the kinds: a call would keep `word`, and what else a descent holds, out of registers.
   [[gnu::always_inline]] const Cell64* find_at(u32 level, u8 byte, u64& word) const {
     if (kind() == Kind::k256) [[likely]]
       return static_cast<const Node256<Layout, Key>&>(*this).find_at(level, byte, word);
-    return find(byte, word);
+    switch (kind()) {
+      case Kind::k4: return static_cast<const Node4<Layout, Key>&>(*this).find(byte, word);
+      case Kind::k16: return static_cast<const Node16<Layout, Key>&>(*this).find(byte, word);
+      default: return static_cast<const Node48<Layout, Key>&>(*this).find(byte, word);
+    }
   }
   /// Returns the slot of `byte` in a node that is known to be a Node256 of children. The slot's word is 0 if there is
   /// no child.
@@ -204,7 +209,7 @@ class alignas(kLineBytes) Node4 : public Node<Layout, Key> {
  public:
   explicit Node4(const Path<Key>& path) : Node<Layout, Key>(Kind::k4, path) {}
 
-  const auto* find(u8 byte, u64& word) const {
+  [[gnu::always_inline]] const auto* find(u8 byte, u64& word) const {
     const u32 found = live_slot(byte);
     return found == 0 ? nullptr : this->loaded(slot_[std::countr_zero(found)], word);
   }
@@ -265,7 +270,7 @@ class alignas(kLineBytes) Node16 : public Node<Layout, Key> {
  public:
   explicit Node16(const Path<Key>& path) : Node<Layout, Key>(Kind::k16, path) {}
 
-  const auto* find(u8 byte, u64& word) const {
+  [[gnu::always_inline]] const auto* find(u8 byte, u64& word) const {
     const u32 found = live_slot(byte);
     return found == 0 ? nullptr : this->loaded(slot_[std::countr_zero(found)], word);
   }
@@ -322,7 +327,7 @@ class alignas(kLineBytes) Node48 : public Node<Layout, Key> {
  public:
   explicit Node48(const Path<Key>& path) : Node<Layout, Key>(Kind::k48, path) {}
 
-  const auto* find(u8 byte, u64& word) const {
+  [[gnu::always_inline]] const auto* find(u8 byte, u64& word) const {
     const u8 slot = index_[byte].load();
     return slot == 0 ? nullptr : this->loaded(slot_[slot - 1], word);
   }
@@ -385,14 +390,19 @@ class alignas(kLineBytes) Node256 : public Node<Layout, Key> {
     return &slots[byte];
   }
   const auto* find(u8 byte, u64& word) const { return find_at(this->level(), byte, word); }
-  const typename Node<Layout, Key>::Cell64* find_at(u32 level, u8 byte, u64& word) const {
+  [[gnu::always_inline]] const typename Node<Layout, Key>::Cell64* find_at(u32 level, u8 byte, u64& word) const {
     const auto* const at = slot(byte);
     word = at->load();
     if (word != 0) [[likely]]
       return at;
     if (!this->holds_values(level) || !present(byte)) return nullptr;
     if constexpr (Layout::kLatchFreeReaders) {
-      if (!Bugs::kDropProofOfZero) return proved(byte, word);
+      if (!Bugs::kDropProofOfZero) {
+        u64 proof = 0;  // not `word`, whose address would keep it out of registers
+        const auto* const there = proved(byte, proof);
+        word = proof;
+        return there;
+      }
     }
     return this->loaded(*at, word);  // read again: the value was stored before its bit, and may be 0
   }
