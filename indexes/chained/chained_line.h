@@ -209,9 +209,8 @@ class ChainedLine {
   /// Goes to the key's bucket. Returns false to restart.
   template <class Tx>
   [[nodiscard, gnu::always_inline]] bool arrive(Tx& tx, Way<Tx>& way) const {
-    way.number = table_.guess(way.hash).number;
-    u64 word = 0;
-    if (!table_.arrive(tx, way.hash, way.number, way.at, word)) [[unlikely]]
+    u64 word;
+    if (!table_.arrive_by_guess(tx, way.hash, way.number, way.at, word)) [[unlikely]]
       return false;
     way.word = Word(word);
     return true;

@@ -189,8 +189,8 @@ class Chains {
   /// Goes to the key's bucket and its first node. Returns false to restart.
   template <class Tx>
   [[nodiscard, gnu::always_inline]] bool arrive(Tx& tx, Way<Tx>& way) const {
-    u64 b = table_.guess(way.hash).number, word = 0;
-    if (!table_.arrive(tx, way.hash, b, way.at, word)) [[unlikely]]
+    u64 b, word;
+    if (!table_.arrive_by_guess(tx, way.hash, b, way.at, word)) [[unlikely]]
       return false;
     way.word = Word(word);
     way.node = way.word.head();
