@@ -261,7 +261,9 @@ class ChainedLine {
     /// up to the number that one attempt may retire.
     static Attempt<bool> split_in(Tx& tx, const ReaderOf<Tx>& old, const ReaderOf<Tx>& born, u64 number) {
       const Word word(old.word());
-      if (!tx.upgrade(old, born)) return kRestart;
+      // The new bucket is not locked. While it is unborn, nobody finds pairs there, and only an attempt that has locked
+      // the old bucket stores to it. Its word is stored after its pairs, so it is complete when it is found.
+      if (!tx.upgrade(old)) return kRestart;
       split(tx, *old.node(), *born.node(), word, chained::free_key(number));
       return true;
     }

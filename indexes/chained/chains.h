@@ -40,6 +40,7 @@ class Chains {
   using Word = chained::Word<Node>;
   using Bucket = chained::Bucket<Layout>;
   using Table = growing::Table<Layout, Bucket>;
+  using Bugs = chained::BugFlags<typename Layout::Bugs::Flag>;
   template <class Tx>
   using ReaderOf = typename Table::template ReaderOf<Tx>;
 
@@ -205,8 +206,7 @@ class Chains {
   [[gnu::always_inline]] static Attempt<Found> answer(Tx& tx, const Way<Tx>& way) {
     if (way.node != nullptr) return tx.confirm(Found(way.node->value.load()), way.at);
     if constexpr (Layout::kLatchFreeReaders) {
-      if (!chained::BugFlags<typename Layout::Bugs::Flag>::kTrustMiss &&
-          (way.word.splitting() || Word(way.at->word.load()).bits() != way.word.bits())) {
+      if (!Bugs::kTrustMiss && (way.word.splitting() || Word(way.at->word.load()).bits() != way.word.bits())) {
         return kRestart;
       }
     }
@@ -254,7 +254,13 @@ class Chains {
     template <class Tx, class Reader>
     static Attempt<bool> split_in(Tx& tx, const Reader& old, const Reader& born, u64) {
       const Word word(old.word());
-      if (!tx.upgrade(old, born)) return kRestart;
+      if constexpr (Layout::kLatchFreeReaders) {
+        if (!tx.upgrade(old, born)) return kRestart;
+      } else {
+        // The new bucket is not locked. While it is unborn, nobody finds a chain there, and only an attempt that has
+        // locked the old bucket stores to it. Its word is stored after its chain, so it is complete when it is found.
+        if (!tx.upgrade(old)) return kRestart;
+      }
       split_chain(word, *old.node(), *born.node());
       return true;
     }
@@ -270,7 +276,7 @@ class Chains {
       if (head[side(node)] == nullptr) head[side(node)] = node;
     }
     const Word after[2] = {Word(bits + 1, head[0]), Word(bits + 1, head[1])};
-    if constexpr (Layout::kLatchFreeReaders) {
+    if (Layout::kLatchFreeReaders || Bugs::kPublishFirst) {
       // The new bucket is stored first: a reader that sees more bits in the old word goes to the new bucket.
       born.word.store(after[1].as_splitting().word());
       old.word.store(after[0].as_splitting().word());

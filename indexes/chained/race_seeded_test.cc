@@ -18,6 +18,12 @@ TEST_CASE("Seeded bugs: the race finder finds a dropped validation, upgrade or g
   CHECK(caught("chained: grace period", BugsOnRequest::kDropGracePeriod, run));
 }
 
+TEST_CASE("Seeded bugs: the race finder finds a split that publishes the new bucket first", "[race]") {
+  using Index = Synchronized<Chained, Tiny<Olc<Simulated, BugsOnRequest>>, U64Key>;
+  CHECK(caught("chained: published first", chained::BugFlags<bool>::kPublishFirst,
+               find_in_mixes<Index>("olc", 0, chained_mixes())));
+}
+
 TEST_CASE("Seeded bugs: the race finder finds a reader without a latch that trusts a miss beside a split", "[race]") {
   using Index = Synchronized<Chained, Tiny<Rowex<Simulated, BugsOnRequest>>, U64Key>;
   CHECK(caught("chained: trusted miss", chained::BugFlags<bool>::kTrustMiss,

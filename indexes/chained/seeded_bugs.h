@@ -7,6 +7,8 @@ template <class Flag>
 struct BugFlags {
   /// A reader without a latch trusts a miss beside a split. Also found on threads (indexes/seeded_threads_test.cc).
   static inline Flag kTrustMiss{};
+  /// A split, under a policy whose readers have a latch, stores the new bucket's word before the chain is complete.
+  static inline Flag kPublishFirst{};
 };
 
 }  // namespace latchlab::chained
