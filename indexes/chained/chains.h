@@ -248,8 +248,10 @@ class Chains {
   /// The growth rules of this table (indexes/growing/table.h).
   struct Rules {
     static bool crowded(u64 keys, u32 bits) { return 2 * keys > u64{3} << bits; }
-    [[gnu::always_inline]] static void prefetch_for_split(const Bucket& bucket, u64, u32) {
-      Layout::Machine::prefetch(Word(bucket.word.load()).head(), Access::kRead);
+    [[gnu::always_inline]] static void prefetch_chain(const Bucket& bucket, u32 nodes) {
+      const Node* node = Word(bucket.word.load()).head();
+      for (; nodes != 0 && node != nullptr; --nodes) node = node->next.load();
+      Layout::Machine::prefetch(node, Access::kRead);
     }
     template <class Tx, class Reader>
     static Attempt<bool> split_in(Tx& tx, const Reader& old, const Reader& born, u64) {

@@ -172,6 +172,8 @@ class Table {
   ///     hopeless(keys, bits)           optional; returns true if the keys are so few that more buckets do not help a
   ///                                    key without room
   ///     prefetch_for_split(bucket, b, bits)   optional; prefetches what the split of the bucket will need besides it
+  ///     prefetch_chain(bucket, n)      optional; prefetches the node behind the first n of the bucket's chain, which
+  ///                                    have been prefetched long enough before to be here
   ///     split_in(tx, old, born, b)     a body that splits the bucket of reader `old`, whose number is b, into itself
   ///                                    and that of reader `born`; each gets one bit more. Returns true, or a failure
   template <class Tx, class Rules>
@@ -274,6 +276,16 @@ class Table {
     }
     if constexpr (requires { rules.prefetch_for_split(*at(sooner), sooner, growth.bits_); }) {
       if (sooner < growth.end_) rules.prefetch_for_split(*at(sooner), sooner, growth.bits_);
+    }
+    if constexpr (requires { rules.prefetch_chain(*at(sooner), 0u); }) {
+      constexpr u32 kNodes = 3, kSplitsANode = 3;
+      if (growth.next_ % kRun == 0) {  // the run begins
+        for (u64 b = growth.next_; b < std::min(sooner, growth.end_); ++b) rules.prefetch_chain(*at(b), 0);
+      }
+      for (u32 i = 0; i < kNodes; ++i) {
+        const u64 b = sooner - i * kSplitsANode;
+        if (b < growth.end_) rules.prefetch_chain(*at(b), i);
+      }
     }
   }
   /// Splits the next bucket of the run. If the claimant of an ancestor is slow, it splits that ancestor first.
