@@ -11,7 +11,7 @@ struct Bucket {
   Bucket(const Bucket&) = delete;
   Bucket& operator=(const Bucket&) = delete;
   u8 tag() const { return 0; }
-  void begin(u32 bits, u64) { word.store(Word<void>(bits, nullptr).word()); }
+  void begin(u32 bits, u64) { word.store(Word<void>::empty(bits).word()); }
   static u32 bits_of(u64 word) { return Word<void>(word).bits(); }
 
   [[no_unique_address]] typename Layout::Latch latch;

@@ -117,7 +117,7 @@ class ChainedLine {
     }
     if (!table_.upgrade(tx, way.hash, +1, way.at)) return kRestart;
     room->put(room->slot_of(free), key.raw(), value);
-    if (node != nullptr) way.at->word.store(way.word.with(node).word());
+    if (node != nullptr) way.at->word.store(way.word.with_head(node).word());
     return true;
   }
 
@@ -232,7 +232,7 @@ class ChainedLine {
     /// Unlinks the node from its chain. The bucket must be upgraded.
     void unlink(Bucket& bucket, Word word) const {
       if (before_ == nullptr) {
-        bucket.word.store(word.with(next_).word());
+        bucket.word.store(word.with_head(next_).word());
       } else {
         before_->next.store(next_);
       }
@@ -292,8 +292,8 @@ class ChainedLine {
       }
       // An attempt may retire no more, so the other nodes stay in the chain, empty, as room for future keys.
       while (unused != nullptr) sides[0].append(std::exchange(unused, unused->next.load()));
-      born.word.store(Word(bits + 1, sides[1].first).word());
-      old.word.store(Word(bits + 1, sides[0].first).word());
+      born.word.store(Word::empty(bits + 1).with_head(sides[1].first).word());
+      old.word.store(Word::empty(bits + 1).with_head(sides[0].first).word());
     }
   };
   /// One of the two chains that a split makes.

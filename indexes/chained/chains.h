@@ -1,8 +1,11 @@
 #pragma once
-// A hash table of chains with a node for every key. So the count of nodes visited per fetch means the same as in
-// Wiscer. The table grows by doubling (indexes/growing/table.h) at 1.5 keys a bucket, which leaves between .75 and 1.5.
-// It does not shrink. The derived class decides about the order of a chain: `chained` leaves it to the inserts, `vip`
-// learns it.
+// A hash table of chains with a node for every key. So the count of nodes visited per fetch of a present key means the
+// same as in Wiscer. The table grows by doubling (indexes/growing/table.h) at 1.5 keys a bucket, which leaves between
+// .75 and 1.5. It does not shrink. The derived class decides about the order of a chain: `chained` leaves it to the
+// inserts, `vip` learns it.
+//
+// The word of a bucket has a filter of its keys (word.h). So an insert, or a lookup of an absent key, mostly reads the
+// bucket's line and no node.
 //
 // For readers without a latch (kLatchFreeReaders) one store makes a key appear or disappear. A split takes many stores,
 // between two that mark both words as splitting. A reader that finds its key is done. A reader that misses reads the
@@ -28,8 +31,9 @@
 namespace latchlab {
 
 namespace chained {
-/// The position of a new key in its chain.
-enum class NewKeys { kFirst, kLast };
+/// The position of a new key in its chain. kBehindLearned is the first place as well, until the order of the chain has
+/// been learned; from then on it is the last.
+enum class NewKeys { kFirst, kBehindLearned };
 }  // namespace chained
 
 /// The table. `Mark` is additional data of a node, in cells.
@@ -37,7 +41,8 @@ template <class Layout, class KeyType, class Mark, chained::NewKeys kNewKeys>
 class Chains {
  protected:
   using Node = chained::Node<Layout, KeyType, Mark>;
-  using Word = chained::Word<Node>;
+  static constexpr bool kLearnsOrder = kNewKeys == chained::NewKeys::kBehindLearned;
+  using Word = chained::Word<Node, kLearnsOrder>;
   using Bucket = chained::Bucket<Layout>;
   using Table = growing::Table<Layout, Bucket>;
   using Bugs = chained::BugFlags<typename Layout::Bugs::Flag>;
@@ -47,6 +52,7 @@ class Chains {
  public:
   using Key = KeyType;
   using Growth = typename Table::Growth;
+  static_assert(Table::kMostBits <= Word::kMostBits);
   static constexpr bool kOrdered = false;
   static constexpr bool kLatchFreeReaders = true;
 
@@ -84,36 +90,40 @@ class Chains {
     Layout::Machine::prefetch(table_.at(table_.guess(chained::hash_of(key)).number),
                               hint == Hint::kFind ? Access::kRead : Access::kWrite);
   }
-  /// Prefetches the first node of the key's chain.
+  /// Prefetches the first node of the key's chain, if it may hold the key.
   template <class Tx>
   [[gnu::always_inline]] void prefetch_further_in(Tx&, const Key& key) const {
-    const Bucket* const bucket = table_.at(table_.guess(chained::hash_of(key)).number);
-    Layout::Machine::prefetch(Word(bucket->word.load()).head(), Access::kRead);
+    const u64 hash = chained::hash_of(key);
+    const Bucket* const bucket = table_.at(table_.guess(hash).number);
+    Layout::Machine::prefetch(Word(bucket->word.load()).head_for(hash), Access::kRead);
   }
 
   template <class Tx>
-  Attempt<bool> put_in(Tx& tx, const Key& key, u64 value, Put how) {
+  [[gnu::always_inline]] Attempt<bool> put_in(Tx& tx, const Key& key, u64 value, Put how) {
     Way<Tx> way(chained::hash_of(key));
     if (!arrive(tx, way)) [[unlikely]]
       return kRestart;
-    Node* last = nullptr;
-    while (way.node != nullptr && !way.node->has(key, way.hash)) last = std::exchange(way.node, way.node->next.load());
     if (way.node != nullptr) {
-      if (how == Put::kInsert) return tx.confirm(false, way.at);
-      if (!tx.upgrade(way.at)) return kRestart;
-      way.node->value.store(value);
-      return how == Put::kUpdate;
+      while (way.node != nullptr && !way.node->has(key, way.hash)) way.node = way.node->next.load();
+      if (way.node != nullptr) {
+        if (how == Put::kInsert) return tx.confirm(false, way.at);
+        if (!tx.upgrade(way.at)) return kRestart;
+        way.node->value.store(value);
+        return how == Put::kUpdate;
+      }
+      if (how != Put::kUpdate) way.word = counted_anew(way.word);
     }
     if (how == Put::kUpdate) return tx.confirm(false, way.at);
-    const bool behind = kNewKeys == chained::NewKeys::kLast && last != nullptr;
-    Node* const node = tx.template make<Node>(key, way.hash, value, behind ? nullptr : way.word.head());
-    if (node == nullptr) return kNoMemory;
-    if (!table_.upgrade(tx, way.hash, +1, way.at)) return kRestart;
-    if (behind) {
-      last->next.store(node);
-    } else {
-      way.at->word.store(way.word.with(node).word());
-    }
+    Node* const last = way.word.ordered() ? last_of(way.word) : nullptr;
+    Node* const node = tx.template make<Node>(key, way.hash, value, last != nullptr ? nullptr : way.word.head());
+    if (node == nullptr) [[unlikely]]
+      return kNoMemory;
+    if (!table_.upgrade(tx, way.hash, +1, way.at)) [[unlikely]]
+      return kRestart;
+    // Behind the last node the key needs a second store, of the link. It comes after the filter has the key, which only
+    // lets readers without a latch walk the chain. So for each of them the later of the two makes the key appear.
+    way.at->word.store((last != nullptr ? way.word : way.word.with_head(node)).with_key(way.hash).word());
+    if (last != nullptr) last->next.store(node);
     return true;
   }
 
@@ -122,6 +132,7 @@ class Chains {
     Way<Tx> way(chained::hash_of(key));
     if (!arrive(tx, way)) [[unlikely]]
       return kRestart;
+    way.node = way.word.head();  // an erasure mostly finds its key, so the filter would only cost
     Node* before = nullptr;
     while (way.node != nullptr && !way.node->has(key, way.hash))
       before = std::exchange(way.node, way.node->next.load());
@@ -129,7 +140,7 @@ class Chains {
     if (!table_.upgrade(tx, way.hash, -1, way.at)) return kRestart;
     Node* const after = way.node->next.load();
     if (before == nullptr) {
-      way.at->word.store(way.word.with(after).word());
+      way.at->word.store(way.word.with_head(after).word());
     } else {
       before->next.store(after);
     }
@@ -176,7 +187,8 @@ class Chains {
   }
 
  protected:
-  /// The position of a lookup: its bucket, then a node of the chain.
+  /// The position of a lookup: its bucket, then a node of the chain. It is at no node if the filter says that the key
+  /// is absent.
   template <class Tx>
   struct Way {
     Way() = default;
@@ -194,7 +206,7 @@ class Chains {
     if (!table_.arrive_by_guess(tx, way.hash, b, way.at, word)) [[unlikely]]
       return false;
     way.word = Word(word);
-    way.node = way.word.head();
+    way.node = way.word.head_for(way.hash);
     return true;
   }
 
@@ -245,6 +257,20 @@ class Chains {
     return true;
   }
 
+  /// Returns the last node of a chain that has nodes.
+  [[gnu::noinline]] static Node* last_of(Word word) {
+    Node* last = word.head();
+    while (Node* const next = last->next.load()) last = next;
+    return last;
+  }
+  /// Returns the word with an exact filter, after the filter has misled a reader. The nodes have just been read.
+  [[gnu::noinline]] static Word counted_anew(Word word) {
+    Word exact = word.without_keys();
+    for (const Node* node = word.head(); node != nullptr; node = node->next.load())
+      exact = exact.with_key(node->hash());
+    return exact;
+  }
+
   /// The growth rules of this table (indexes/growing/table.h).
   struct Rules {
     static bool crowded(u64 keys, u32 bits) { return 2 * keys > u64{3} << bits; }
@@ -271,14 +297,15 @@ class Chains {
   /// Splits a chain between its bucket and a new one: the keys with the next bit of the hash set move.
   static void split_chain(Word word, Bucket& old, Bucket& born) {
     const u32 bits = word.bits();
-    const auto side = [bits](const Node* node) { return node->hash() >> bits & 1; };
-    Node* head[2] = {nullptr, nullptr};
-    for (Node* node = word.head(); node != nullptr && (head[0] == nullptr || head[1] == nullptr);
-         node = node->next.load()) {
-      if (head[side(node)] == nullptr) head[side(node)] = node;
-    }
-    const Word after[2] = {Word(bits + 1, head[0]), Word(bits + 1, head[1])};
+    const Word part = word.part(bits + 1);
+    Word after[2] = {Word::empty(bits + 1), Word::empty(bits + 1)};
+    const auto add = [&](Node* node, u64 hash, u64 side) {
+      if (after[side].head() == nullptr) after[side] = part.with_head(node);
+      after[side] = after[side].with_key(hash);
+    };
     if (Layout::kLatchFreeReaders || Bugs::kPublishFirst) {
+      for (Node* node = word.head(); node != nullptr; node = node->next.load())
+        add(node, node->hash(), node->hash() >> bits & 1);
       // The new bucket is stored first: a reader that sees more bits in the old word goes to the new bucket.
       born.word.store(after[1].as_splitting().word());
       old.word.store(after[0].as_splitting().word());
@@ -287,7 +314,8 @@ class Chains {
     u64 before = 0;  // the side of the previous node
     for (Node* node = word.head(); node != nullptr;) {
       Node* const next = node->next.load();
-      const u64 own = side(node);
+      const u64 hash = node->hash(), own = hash >> bits & 1;
+      add(node, hash, own);
       if (own != before && last[own] != nullptr) last[own]->next.store(node);
       last[own] = node;
       before = own;

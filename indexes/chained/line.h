@@ -74,7 +74,7 @@ struct alignas(kLineBytes) LineBucket {
   u8 tag() const { return 0; }
   void begin(u32 bits, u64 number) {
     pairs.clear(free_key(number));
-    word.store(Word<void>(bits, nullptr).word());
+    word.store(Word<void>::empty(bits).word());
   }
   static u32 bits_of(u64 word) { return Word<void>(word).bits(); }
 

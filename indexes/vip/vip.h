@@ -4,7 +4,8 @@
 //
 // A thread that looks up learns from time to time (watch.h). While it learns, a short write follows each lookup. The
 // write counts the key, and moves it before those keys of its chain that were found less often. Between rounds of
-// learning a lookup costs one countdown more than a lookup of `chained`. New keys go to the end of their chains.
+// learning a lookup costs one countdown more than a lookup of `chained`. A new key goes to the end of a chain with
+// counts, so that it does not stand before popular keys, and to the front of any other, which is not read for that.
 //
 //     before   ... -> P -> A -> B -> X -> rest      X was found more often than A and B
 //     after    ... -> P -> X'-> A'-> B'-> rest      P's link is one store; A, B and X are retired
@@ -38,8 +39,8 @@
 namespace latchlab {
 
 template <class Layout, class KeyType>
-class Vip : public Chains<Layout, KeyType, vip::Popularity<Layout>, chained::NewKeys::kLast> {
-  using Base = Chains<Layout, KeyType, vip::Popularity<Layout>, chained::NewKeys::kLast>;
+class Vip : public Chains<Layout, KeyType, vip::Popularity<Layout>, chained::NewKeys::kBehindLearned> {
+  using Base = Chains<Layout, KeyType, vip::Popularity<Layout>, chained::NewKeys::kBehindLearned>;
   using Node = typename Base::Node;
   using Word = typename Base::Word;
   template <class Tx>
@@ -161,6 +162,7 @@ class Vip : public Chains<Layout, KeyType, vip::Popularity<Layout>, chained::New
     if (place == count) {
       if (!tx.upgrade(way.at)) return kRestart;
       way.node->mark.note(watch.round(), finds);
+      note_order(way);
       return StepResult::kChanged;
     }
     Node* after = way.node->next.load();
@@ -173,13 +175,19 @@ class Vip : public Chains<Layout, KeyType, vip::Popularity<Layout>, chained::New
     if (!tx.upgrade(way.at)) return kRestart;
     if (vip::BugFlags<typename Layout::Bugs::Flag>::kUnlinkFirst) passed[count - 1]->next.store(way.node->next.load());
     if (before == nullptr) {
-      way.at->word.store(way.word.with(after).word());
+      way.at->word.store(way.word.with_head(after).as_ordered().word());
     } else {
+      note_order(way);
       before->next.store(after);
     }
     for (u32 i = place; i < count; ++i) tx.retire(passed[i], passed[i]->bytes());
     tx.retire(way.node, way.node->bytes());
     return StepResult::kChanged;
+  }
+  /// Lets the word say that the chain has an order, which new keys do not disturb.
+  template <class Tx>
+  static void note_order(const Way<Tx>& way) {
+    if (!way.word.ordered()) way.at->word.store(way.word.as_ordered().word());
   }
   /// Copies the node. Returns null when memory is out.
   template <class Tx>

@@ -26,6 +26,12 @@ std::vector<u64> one_chain(std::size_t keys) {
   return out;
 }
 
+/// Inserts keys so that the first of them is first in its chain: while nothing has been learned, new keys come first.
+template <class Index>
+void insert_in_place(Index& index, typename Index::ThreadState& me, const std::vector<u64>& keys) {
+  for (auto key = keys.rbegin(); key != keys.rend(); ++key) index.insert(me, *key, *key + 1);
+}
+
 template <class Index>
 std::vector<u64> places(Index& index, typename Index::ThreadState& me, const std::vector<u64>& keys) {
   std::vector<u64> out;
@@ -37,9 +43,9 @@ TEST_CASE("vip: learning puts a chain in the order in which its keys are popular
   Alone index(Spec::parse("none"), MemoryConfig{});
   auto me = index.join();
   const std::vector<u64> keys = one_chain(4);
-  for (const u64 key : keys) index.insert(me, key, key + 1);
-  CHECK(places(index, me, keys) == std::vector<u64>{1, 2, 3, 4});  // new keys are last
-  index.find(me, keys[0]);                                         // a thread's first lookup begins the learning
+  insert_in_place(index, me, keys);
+  CHECK(places(index, me, keys) == std::vector<u64>{1, 2, 3, 4});
+  index.find(me, keys[0]);  // a thread's first lookup begins the learning
   for (const u64 i : {3, 3, 3, 1, 3, 1, 2, 0}) CHECK(index.find(me, keys[i]) == keys[i] + 1);
   CHECK(places(index, me, keys) == std::vector<u64>{4, 2, 3, 1});  // a key does not pass another that is found as often
   for (const u64 key : keys) CHECK(index.find(me, key) == key + 1);
@@ -49,7 +55,7 @@ TEST_CASE("vip: a thread of an earlier round of learning changes no counts of a 
   Alone index(Spec::parse("none"), MemoryConfig{}, Spec::parse("vip:1"));
   auto early = index.join(), late = index.join();
   const std::vector<u64> keys = one_chain(4);
-  for (const u64 key : keys) index.insert(late, key, key + 1);
+  insert_in_place(index, late, keys);
   index.find(early, keys[0]);
   for (u32 i = 0; i < 1100; ++i) index.find(late, keys[0]);  // learns, measures, rests
   for (u32 i = 0; i < 4000 && index.visits(late, keys[3]) != 1; ++i) index.find(late, keys[3]);
@@ -62,7 +68,7 @@ TEST_CASE("vip: a key moves up by at most eight places at a time") {
   Alone index(Spec::parse("none"), MemoryConfig{});
   auto me = index.join();
   const std::vector<u64> keys = one_chain(12);
-  for (const u64 key : keys) index.insert(me, key, key + 1);
+  insert_in_place(index, me, keys);
   index.find(me, keys[0]);
   index.find(me, keys[11]);
   CHECK(places(index, me, keys) == std::vector<u64>{1, 2, 3, 5, 6, 7, 8, 9, 10, 11, 12, 4});
@@ -75,7 +81,7 @@ TEST_CASE("vip: moved keys are updated, erased and inserted like others") {
   Alone index(Spec::parse("none"), MemoryConfig{});
   auto me = index.join();
   const std::vector<u64> keys = one_chain(5);
-  for (std::size_t i = 0; i < 4; ++i) index.insert(me, keys[i], 1);
+  insert_in_place(index, me, {keys.begin(), keys.end() - 1});
   for (const u64 i : {0, 2, 3, 3}) index.find(me, keys[i]);
   CHECK(places(index, me, {keys.begin(), keys.end() - 1}) == std::vector<u64>{3, 4, 2, 1});
   CHECK(index.update(me, keys[3], 7));
@@ -83,7 +89,8 @@ TEST_CASE("vip: moved keys are updated, erased and inserted like others") {
   CHECK(index.erase(me, keys[3]));
   CHECK_FALSE(index.find(me, keys[3]));
   CHECK(index.insert(me, keys[4], 8));
-  CHECK(places(index, me, {keys[2], keys[0], keys[1], keys[4]}) == std::vector<u64>{1, 2, 3, 4});
+  CHECK(places(index, me, {keys[2], keys[0], keys[1], keys[4]}) ==
+        std::vector<u64>{1, 2, 3, 4});  // the new one is last
   for (const u64 key : keys) index.erase(me, key);
   u64 left = 0;
   index.for_each(me, [&](u64, u64) { ++left; });
@@ -96,7 +103,7 @@ class Skewed {
   /// Makes the table. `draw` selects one of the sequences of lookups that the test seed determines.
   explicit Skewed(const std::string& options, u64 draw = 0)
       : index_(Spec::parse("olc"), MemoryConfig{}, Spec::parse(options)), me_(index_.join()), rng_(test_seed() + draw) {
-    for (u64 i = kKeys; i-- > 0;) index_.insert(me_, i, i);  // the most popular key is last in its chain
+    for (u64 i = 0; i < kKeys; ++i) index_.insert(me_, i, i);  // the most popular key is last in its chain
   }
   /// Looks up `times` keys. `key_of(rank)` is the key with this rank of popularity.
   void look_up(u64 times, const std::function<u64(u64)>& key_of) {
@@ -155,6 +162,26 @@ TEST_CASE("vip: it does not learn again when lookups have become better", "[rele
     CHECK(skewed.copied() > copied + copied / 20);
   }
   CHECK(learned_again <= 1);  // a sample is above another "beyond doubt" by chance once in hundreds of tables
+}
+
+TEST_CASE("vip: a new key is last in a chain that was learned, also after a split, and first in any other") {
+  Alone index(Spec::parse("none"), MemoryConfig{});
+  auto me = index.join();
+  const std::vector<u64> keys = one_chain(7);
+  insert_in_place(index, me, {keys[1], keys[2]});
+  index.insert(me, keys[0], 1);
+  CHECK(places(index, me, {keys[0], keys[1], keys[2]}) == std::vector<u64>{1, 2, 3});
+  for (const u64 i : {0, 0, 1}) index.find(me, keys[i]);  // counts them, and moves none
+  index.insert(me, keys[3], 1);
+  CHECK(places(index, me, {keys[0], keys[1], keys[2], keys[3]}) == std::vector<u64>{1, 2, 3, 4});
+  for (u64 i = 0; i < 20'000; ++i) index.insert(me, mix64(i), i);  // doublings
+  index.insert(me, keys[4], 1);
+  CHECK(index.visits(me, keys[3]) < index.visits(me, keys[4]));
+  for (u64 i = 0; i < 5; ++i) index.erase(me, keys[i]);
+  for (u64 i = 0; i < 20'000; ++i) index.erase(me, mix64(i));
+  index.insert(me, keys[5], 1);
+  index.insert(me, keys[6], 1);
+  CHECK(places(index, me, {keys[6], keys[5]}) == std::vector<u64>{1, 2});  // the empty chain has forgotten its order
 }
 
 TEST_CASE("vip: all operations pass the time until the next check") {
