@@ -51,7 +51,6 @@ struct alignas(kFalseSharingBytes) Tally {
   /// Operations that found or changed their key; upserts that inserted, scans that delivered a pair, multi-gets that
   /// found all their keys.
   std::array<u64, kOpKinds> succeeded{};
-  u64 keys = 0;          ///< insertions minus erasures, modulo 2^64
   u64 checksum = 0;      ///< sum of the tags of inserted keys minus those of erased keys, modulo 2^64
   u64 wrong_values = 0;  ///< finds or scans that returned another key's value
   u64 missing = 0;       ///< operations that did not find, update or erase a key that must be there
@@ -66,19 +65,23 @@ struct alignas(kFalseSharingBytes) Tally {
     for (const u64 c : count) sum += c;
     return sum;
   }
+  /// Returns the insertions minus the erasures.
+  u64 keys() const {
+    return succeeded_of(OpKind::kInsert) + succeeded_of(OpKind::kUpsert) - succeeded_of(OpKind::kErase);
+  }
   u64 errors() const { return wrong_values + missing + phantoms + disorder; }
 
   Tally& operator+=(const Tally& more) { return combine(more, 1); }
   Tally& operator-=(const Tally& less) { return combine(less, ~u64{0}); }
 
  private:
+  u64 succeeded_of(OpKind kind) const { return succeeded[static_cast<std::size_t>(kind)]; }
   /// Adds `sign` times the other tally. All sums are modulo 2^64, so ~0 stands for minus one.
   Tally& combine(const Tally& other, u64 sign) {
     for (std::size_t k = 0; k < kOpKinds; ++k) {
       count[k] += sign * other.count[k];
       succeeded[k] += sign * other.succeeded[k];
     }
-    keys += sign * other.keys;
     checksum += sign * other.checksum;
     wrong_values += sign * other.wrong_values;
     missing += sign * other.missing;

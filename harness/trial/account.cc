@@ -144,7 +144,7 @@ Remarks remarks_of_phases(const Plan& plan, const Measurement& m) {
 /// Returns the remark that the index was full, with how many keys, and `when`.
 std::string full(const Plan& plan, const Measurement& m, std::string_view when) {
   const std::string room = plan.most_keys == ~u64{0} ? std::string() : fmt::format(" in {} slots", plan.most_keys);
-  return fmt::format("the index was full, with {} keys{}, {}", m.tally.keys, room, when);
+  return fmt::format("the index was full, with {} keys{}, {}", m.tally.keys(), room, when);
 }
 
 /// Returns true if all further inserts fail, since every key is in the index.
@@ -152,7 +152,7 @@ bool used_up(const Workload& workload, const Measurement& m) {
   if (workload.by_file() || !workload.phases().empty()) return false;  // a file has reserved keys for its inserts
   const Mix& mix = workload.mix();
   const bool only_grows = mix.has(OpKind::kInsert) && !mix.fills() && !mix.has(OpKind::kErase);
-  return only_grows && m.keeps && m.tally.keys == m.key_capacity;
+  return only_grows && m.keeps && m.tally.keys() == m.key_capacity;
 }
 
 Ending ending_of(const Plan& plan, const Measurement& m) {
@@ -375,10 +375,10 @@ Account<MemoryUse> memory_account(const Plan& plan, const Measurement& m) {
   if (m.keeps) {
     memory.index_live = m.live_bytes;
     memory.index_reserved = m.reserved_bytes;
-    memory.keys = m.tally.keys;
+    memory.keys = m.tally.keys();
     if (m.keys_at_start) memory.keys_at_start = *m.keys_at_start;
-    memory.bytes_per_key = m.tally.keys > 0
-                               ? OrReason(static_cast<double>(m.reserved_bytes) / static_cast<double>(m.tally.keys))
+    memory.bytes_per_key = m.tally.keys() > 0
+                               ? OrReason(static_cast<double>(m.reserved_bytes) / static_cast<double>(m.tally.keys()))
                                : OrReason<double>::missing("the index is empty");
   }
   if (!m.measured) return out;

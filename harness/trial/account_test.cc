@@ -21,7 +21,7 @@ using testing::small;
 Measurement fine(u64 operations = 1000) {
   Measurement m;
   m.loaded = true;
-  m.tally.keys = 20'000;
+  m.tally.succeeded[static_cast<std::size_t>(OpKind::kInsert)] = 20'000;
   m.phases = {{.name = "load", .seconds = 1, .operations = 20'000, .failure = {}},
               {.name = "measure", .seconds = 1, .operations = operations, .failure = {}}};
   m.contents = Contents();

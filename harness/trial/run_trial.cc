@@ -206,7 +206,7 @@ class Run {
       worker.loop.reset();
       worker.until.reset();
     }
-    m_.keys_at_start = m_.tally.keys;
+    m_.keys_at_start = m_.tally.keys();
     const PackageCounters packages = count_events();
     if (!m_.count_failure.empty()) return std::nullopt;
     if (recorder_ != nullptr) recorder_->begin();
@@ -325,7 +325,7 @@ class Run {
     m_.reserved_bytes = trial_.reserved_bytes();
     if (m_.operations() > 0 && plan_.places_chunks()) m_.page_nodes = page_nodes_of(trial_.chunks());
     if (config_.validate != Validate::kOff) {
-      timed("validate", [&] { return m_.contents = trial_.contents(), m_.tally.keys; });
+      timed("validate", [&] { return m_.contents = trial_.contents(), m_.tally.keys(); });
     }
     if (m_.operations() > 0) timed("limits", [&] { return m_.limits = team_.limits(plan_of_limits()), u64{0}; });
   }

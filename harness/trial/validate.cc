@@ -20,10 +20,10 @@ std::string describe_errors(const Tally& tally) {
 Validation validate(const Tally& tally, const Contents& contents) {
   Validation out;
   out.mode = Validate::kTally;
-  out.expected_keys = tally.keys;
+  out.expected_keys = tally.keys();
   out.found_keys = contents.keys;
-  if (contents.keys != tally.keys) {
-    out.detail = fmt::format("the index holds {} keys, the tally says {}", contents.keys, tally.keys);
+  if (contents.keys != tally.keys()) {
+    out.detail = fmt::format("the index holds {} keys, the tally says {}", contents.keys, tally.keys());
   } else if (contents.wrong_values > 0) {
     out.detail = fmt::format("{} keys hold values of other keys: {}", contents.wrong_values, contents.example);
   } else if (contents.disorder > 0) {

@@ -8,7 +8,7 @@ namespace {
 
 TEST_CASE("validation names the first contradiction") {
   Tally tally;
-  tally.keys = 3;
+  tally.succeeded[static_cast<std::size_t>(OpKind::kInsert)] = 3;
   tally.checksum = 17;
   Contents contents;
   contents.keys = 3;
