@@ -84,7 +84,7 @@ function(latchlab_add_harness target)
 endfunction()
 
 # Makes the object library `target` with pairs of `indexes` (empty: all). The file `asked_in` selects the pairs if it is given, else
-# LATCHLAB_PAIRS.
+# LATCHLAB_PAIRS. A new file asks for null:none, by which each run measures its loop.
 function(latchlab_generate_pairs target indexes asked_in)
   get_property(known GLOBAL PROPERTY latchlab_indexes)
   if(NOT indexes)
@@ -97,7 +97,7 @@ function(latchlab_generate_pairs target indexes asked_in)
   set(most_policies 7)
   if(asked_in)
     if(NOT EXISTS "${asked_in}")
-      file(WRITE "${asked_in}" "")
+      file(WRITE "${asked_in}" "null:none\n")
     endif()
     set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${asked_in}")
     file(STRINGS "${asked_in}" selection REGEX "^[^:*;]+:[^:*;]+$")

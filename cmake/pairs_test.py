@@ -48,6 +48,11 @@ class Asked(Generated):
         (self.build / "asked_pairs").write_text(text)
         self.configure(self.build, "null:none")
 
+    def test_a_new_build_asks_for_the_pair_that_measures_the_loop(self):
+        self.configure(self.build, "null:none")
+        self.assertEqual((self.build / "asked_pairs").read_text(), "null:none\n")
+        self.assertTrue((self.pairs / "null_none.cc").exists())
+
     def test_each_pair_is_a_unit_that_no_other_pair_changes(self):
         self.ask("")
         self.assertEqual([path.name for path in self.pairs.glob("*_*.cc")], ["registry_all.cc"])

@@ -1,5 +1,6 @@
 #include "harness/run.h"
 
+#include <algorithm>
 #include <exception>
 #include <memory>
 #include <new>
@@ -61,6 +62,16 @@ std::unique_ptr<Trial> made_in_place(const Pair& pair, const Plan& plan) {
   return trial;
 }
 
+/// Builds the trial that measures the loop beside a run; none if the build lacks the pair.
+std::unique_ptr<Trial> made_null(const Registry& registry, const Plan& plan) {
+  const Plan loop = plan_of_loop(plan);
+  const Config& config = loop.config;
+  const auto pair = std::ranges::find_if(registry.pairs(), [&](const Pair& p) {
+    return p.index == config.index.name && p.policy == config.sync.name && p.keys == config.key_kind();
+  });
+  return pair == registry.pairs().end() ? nullptr : pair->make_trial(loop);
+}
+
 /// Runs a point. `profile_file` is the file for its flame graph; empty for none.
 TrialResult run_one(const Plan& plan, const Registry& registry, const Topology& topology, Progress& progress,
                     const std::string& profile_file, const std::string& command_line) {
@@ -75,7 +86,9 @@ TrialResult run_one(const Plan& plan, const Registry& registry, const Topology& 
     std::optional<Profile> profile;
     if (!profile_file.empty()) profile.emplace(profile_file, plan);
     Recorder* const recorder = profile ? &*profile : nullptr;
-    TrialResult result = document(plan, topology, run_trial(*trial, plan, topology, team, progress, recorder));
+    const std::unique_ptr<Trial> null = made_null(registry, plan);
+    TrialResult result =
+        document(plan, topology, run_trial(*trial, plan, topology, team, progress, recorder, null.get()));
     if (profile) {
       progress.begin("profile", 0, 0);
       result.health.notes.push_back(profile->draw(command_line, trial->elides()));

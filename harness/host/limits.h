@@ -52,8 +52,10 @@ struct Limits {
   OrReason<double> chase_ns;           ///< time of one dependent line
   OrReason<double> independent_ns;     ///< time of one of many independent lines
   OrReason<double> transaction_ns;     ///< time of a hardware transaction that reads one line of its thread's own
+  OrReason<double> loop_ns;            ///< thread time of an operation by the same loop, if the index does nothing
   OrReason<double> chase_ratio;        ///< thread time of an operation / chase_ns: its cost in dependent lines
   OrReason<double> independent_ratio;  ///< thread time of an operation / independent_ns
+  OrReason<double> loop_share;         ///< loop_ns / thread time of an operation
 };
 
 struct LimitsPlan {
@@ -70,9 +72,9 @@ struct LimitsPlan {
   [[nodiscard]] u64 turns() const { return std::max<u64>(1, time_ns / 50'000'000); }
 };
 
-/// Measures the limits. The caller fills in the ratios, with with_limit_ratios (account.h). Values are missing with a
-/// reason if memory runs out or the run was interrupted. Takes a little more than twice time_ns, and a second per GiB
-/// to lay out the cycle.
+/// Measures the limits of the memory. The caller adds loop_ns, and the ratios by with_limit_ratios (account.h). Values
+/// are missing with a reason if memory runs out or the run was interrupted. Takes a little more than twice time_ns, and
+/// a second per GiB to lay out the cycle.
 [[nodiscard]] Limits measure_limits(const LimitsPlan& plan);
 /// Measures the limits over an existing buffer; page_bytes stays missing.
 [[nodiscard]] Limits measure_limits(const LimitsPlan& plan, const LineBuffer& buffer);

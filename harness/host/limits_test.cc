@@ -52,23 +52,27 @@ TEST_CASE("limits are measured by one thread and by several", "[realtime]") {
   }
 }
 
-TEST_CASE("the ratios divide an operation's time on all its processors by the time of a line") {
+TEST_CASE("the ratios are of an operation's time on all its processors") {
   Limits limits;
   limits.chase_ns = 80.0;
   limits.independent_ns = 10.0;
+  limits.loop_ns = 2.0;
   Throughput throughput;
   throughput.operations = 1000;
   throughput.seconds = 200e-6;
   limits = with_limit_ratios(limits, throughput, 1);
   CHECK(*limits.chase_ratio == Approx(2.5));
   CHECK(*limits.independent_ratio == Approx(20));
+  CHECK(*limits.loop_share == Approx(.01));
   limits = with_limit_ratios(limits, throughput, 4);
   CHECK(*limits.chase_ratio == Approx(10));
   CHECK(*limits.independent_ratio == Approx(80));
+  CHECK(*limits.loop_share == Approx(.0025));
 
   const Limits none = with_limit_ratios(no_limits("why"), throughput, 1);
   CHECK_FALSE(none.chase_ratio);
   CHECK_FALSE(none.independent_ratio);
+  CHECK_FALSE(none.loop_share);
 }
 
 TEST_CASE("the best of several batches counts, however short the time") {

@@ -159,7 +159,9 @@ void describe(Like<MallocServer> auto& m, auto& field) {
 }
 
 void describe(Like<Limits> auto& l, auto& field) {
-  field.about("limits of the memory: accesses to the same memory with no index in it");
+  field.about(
+      "limits: accesses to the same memory with no index in it, and the loop of the run with an index that does "
+      "nothing");
   field("footprint_bytes", l.footprint,
         "size of the buffer: that of the index and its payloads, but at least 1 MiB, and at most 4 GiB and half of the "
         "free memory",
@@ -169,8 +171,18 @@ void describe(Like<Limits> auto& l, auto& field) {
   field("chase_ns", l.chase_ns, "time of a dependent line");
   field("independent_ns", l.independent_ns, "time of one of many independent lines");
   field("transaction_ns", l.transaction_ns, "time of a hardware transaction that reads one line of its thread's own");
+  field(
+      "loop_ns", l.loop_ns,
+      "a thread's time for an operation of the null index under none, by the same loop: for the same workload, number "
+      "of threads, batch and timing of calls",
+      kAboveZero);
   field("chase_ratio", l.chase_ratio, "a thread's time for an operation / chase_ns");
-  field("independent_ratio", l.independent_ratio, "a thread's time for an operation / independent_ns");
+  field("independent_ratio", l.independent_ratio,
+        "a thread's time for an operation / independent_ns; the column '% of limit' of the table is its inverse");
+  field("loop_share", l.loop_share,
+        "loop_ns / a thread's time for an operation: the share of the loop, at most, since it also runs while an "
+        "operation waits for memory",
+        kAboveZero);
 }
 
 }  // namespace latchlab

@@ -138,8 +138,10 @@ inline RunResult full_result() {
               .chase_ns = 80.0,
               .independent_ns = 10.0,
               .transaction_ns = 20.0,
+              .loop_ns = 2.0,
               .chase_ratio = 2.5,
-              .independent_ratio = 20.0};
+              .independent_ratio = 20.0,
+              .loop_share = .01};
   t.health = {.voluntary_switches = u64{1},
               .involuntary_switches = u64{2},
               .migrations = u64{0},

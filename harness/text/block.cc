@@ -98,9 +98,16 @@ std::string limits_text(const Limits& l) {
     text += "-: " + l.chase_ns.reason;
   }
   if (l.independent_ns && l.independent_ratio) {
-    text += fmt::format(" or {:.0f} independent ones ({:.1f} ns each)", *l.independent_ratio, *l.independent_ns);
+    text += fmt::format(" or {:.0f} independent ones ({:.1f} ns each): {} of the limit", *l.independent_ratio,
+                        *l.independent_ns, percent(1 / *l.independent_ratio));
   }
   return text;
+}
+
+std::string loop_text(const Limits& l) {
+  if (!l.loop_ns) return "-: " + l.loop_ns.reason;
+  return fmt::format("{:.1f} ns an operation if the index does nothing", *l.loop_ns) +
+         (l.loop_share ? ": at most " + percent(*l.loop_share) + " of its time" : "");
 }
 
 std::string aborts_text(const std::vector<NamedCount>& aborts, u64 operations) {
@@ -244,6 +251,9 @@ std::string block_of(const RunResult& r) {
   if (t.offer && !t.latency) text += line("response", "-: " + t.latency.reason);
   if (t.nodes_per_fetch) text += line("nodes", fmt::format("{:.3f} visited by a lookup", *t.nodes_per_fetch));
   text += line("limit", limits_text(t.limits));
+  // Where all limits are missing, one line says why.
+  if (t.limits.loop_ns.reason != t.limits.chase_ns.reason || t.limits.loop_ns)
+    text += line("loop", loop_text(t.limits));
   if (t.sync.aborts) {
     text += line("aborts", aborts_text(*t.sync.aborts, t.throughput ? t.throughput->operations : 0));
   }

@@ -121,8 +121,9 @@ std::string RunTable::header() const {
   for (const auto& [name, width] : axes_) {
     if (!name.empty()) text += fmt::format("{:<{}}  ", name, width);
   }
-  return text + fmt::format("{:>9}  {:>6}  {:>9}  {:>9}  {:>11}  {:>5}  {:>5}  {}\n", "Mops/s", "lines", "fallbacks",
-                            "aborts/op", "restarts/op", "B/key", "pages", "status");
+  return text + fmt::format("{:>9}  {:>6}  {:>10}  {:>6}  {:>9}  {:>9}  {:>11}  {:>5}  {:>5}  {}\n", "Mops/s", "lines",
+                            "% of limit", "% loop", "fallbacks", "aborts/op", "restarts/op", "B/key", "pages",
+                            "status");
 }
 
 std::string RunTable::row(const RunResult& result) {
@@ -138,9 +139,12 @@ std::string RunTable::row(const RunResult& result) {
   const auto digits = [](const char* form) {
     return [form](double number) { return fmt::format(fmt::runtime(form), number); };
   };
-  text += fmt::format("{:>9}  {:>6}  {:>9}  {:>9}  {:>11}  {:>5}  {:>5}  {}",
+  const auto in_hundred = [](double share) { return fmt::format("{:.0f}", 100 * share); };
+  text += fmt::format("{:>9}  {:>6}  {:>10}  {:>6}  {:>9}  {:>9}  {:>11}  {:>5}  {:>5}  {}",
                       trial.throughput ? fmt::format("{:.3f}", trial.throughput->per_second / 1e6) : "-",
-                      cell(trial.limits.chase_ratio, digits("{:.1f}")), cell(trial.sync.fallback_rate, percent),
+                      cell(trial.limits.chase_ratio, digits("{:.1f}")),
+                      cell(trial.limits.independent_ratio, [&](double lines) { return in_hundred(1 / lines); }),
+                      cell(trial.limits.loop_share, in_hundred), cell(trial.sync.fallback_rate, percent),
                       aborts_cell(trial), cell(trial.sync.restart_rate, digits("{:.2g}")),
                       cell(trial.memory.bytes_per_key, digits("{:.1f}")), page_text(trial.memory.page_bytes),
                       word(trial.status));
@@ -174,7 +178,10 @@ void RunTable::add_note(const std::string& text) {
 }
 
 std::string RunTable::footer() const {
-  std::string text = "\nlines: the time of an operation, in dependent cache lines\n";
+  std::string text =
+      "\nlines: the time of an operation, in dependent cache lines\n"
+      "% of limit: the time of an independent cache line / the time of an operation\n"
+      "% loop: the time of an operation if the index does nothing / the time of an operation\n";
   for (std::size_t i = 0; i < reasons_.size(); ++i) text += fmt::format("[{}] {}\n", i + 1, reasons_[i]);
   for (const Note& note : notes_) {
     const std::string rows =

@@ -34,6 +34,26 @@ TEST_CASE("a block and a table show a status, and its reason once", "[table]") {
   CHECK(table.footer().find("[1] rtm runs on its lock") != std::string::npos);
 }
 
+TEST_CASE("a block and a table show the distance to the limit, and the share of the loop", "[table]") {
+  RunResult result = full_result();
+  result.trial.limits.independent_ratio = 1.25;
+  result.trial.limits.loop_share = .127;
+  const std::string block = block_of(result);
+  CHECK_THAT(block, Contains("or 1 independent ones (10.0 ns each): 80.0 % of the limit\n"));
+  CHECK_THAT(block, Contains("2.0 ns an operation if the index does nothing: at most 12.7 % of its time\n"));
+  RunTable table({result.plan});
+  CHECK_THAT(table.header(), Contains("  lines  % of limit  % loop  "));
+  CHECK_THAT(table.row(result), Contains("     2.5          80      13  "));
+
+  result.trial.limits.loop_ns = OrReason<double>::missing("this build lacks the pair null:none");
+  result.trial.limits.loop_share = OrReason<double>::missing("not measured");
+  CHECK_THAT(block_of(result), Contains("-: this build lacks the pair null:none\n"));
+  CHECK_THAT(table.row(result), Contains("     2.5          80       -  "));
+  result.trial.limits = no_limits("this index keeps nothing");
+  const std::string none = block_of(result);
+  CHECK(none.find("this index keeps nothing") == none.rfind("this index keeps nothing"));
+}
+
 TEST_CASE("a block and a table show that a run is noisy, and the reason once", "[table]") {
   RunResult noisy = full_result();
   noisy.trial.status = Status::kNoisy;
@@ -170,7 +190,7 @@ TEST_CASE("a table shows each note once, with the numbers of its rows", "[table]
   RunTable table({first.plan});
   for (const RunResult& result : {first, second, third}) (void)table.row(result);
   CHECK_THAT(table.footer(),
-             Catch::EndsWith("in dependent cache lines\nall rows: DAMON is running\n"
+             Catch::EndsWith("/ the time of an operation\nall rows: DAMON is running\n"
                              "rows 1,3: the load average was 4.1 before the run (row 1; the other rows have other "
                              "numbers)\n"
                              "row 2: the index was full\n"));

@@ -262,7 +262,7 @@ Limits limits_of(const Plan& plan, const Measurement& m, const Throughput& throu
   constexpr const char* kWaits = "threads of an open loop also wait for operations: the time of one is its latency";
   if (!m.measured->offer) return with_limit_ratios(m.limits, throughput, plan.seats.processors);
   Limits out = m.limits;
-  out.chase_ratio = out.independent_ratio = OrReason<double>::missing(kWaits);
+  out.chase_ratio = out.independent_ratio = out.loop_share = OrReason<double>::missing(kWaits);
   return out;
 }
 
@@ -407,6 +407,7 @@ Limits with_limit_ratios(Limits limits, const Throughput& throughput, u32 proces
   if (limits.independent_ns && *limits.independent_ns > 0) {
     limits.independent_ratio = operation_ns / *limits.independent_ns;
   }
+  if (limits.loop_ns && operation_ns > 0) limits.loop_share = *limits.loop_ns / operation_ns;
   return limits;
 }
 

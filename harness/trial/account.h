@@ -31,8 +31,9 @@ namespace latchlab {
 
 [[nodiscard]] Account<MemoryUse> memory_account(const Plan& plan, const Measurement& m);
 
-/// Adds the cost of one operation in cache-line accesses: a thread's time on a processor for one operation, over that
-/// of one access. `processors` is how many the threads had together, so waiting for a shared processor does not count.
+/// Adds the cost of one operation in cache-line accesses, and the share of the loop in it. The cost is a thread's time
+/// on a processor for one operation, over that of one access. `processors` is how many the threads had together, so
+/// waiting for a shared processor does not count.
 [[nodiscard]] Limits with_limit_ratios(Limits limits, const Throughput& throughput, u32 processors);
 
 }  // namespace latchlab

@@ -17,11 +17,10 @@ namespace {
 using testing::run_on;
 using testing::VirtualTeam;
 
-constexpr u64 kTick = 1'000'000;
 /// The largest total time of reading the clock and waiting.
 constexpr double kSlack = 20e-6;
 
-void spend_ms(u64 ms) { VirtualTeam::spend(ms * kTick); }
+void spend_ms(u64 ms) { VirtualTeam::spend(ms * 1'000'000); }
 
 TEST_CASE("no thread runs before all are ready, and the first to finish ends the round for all") {
   constexpr u32 kThreads = 4;
@@ -237,7 +236,7 @@ TEST_CASE("a phase that all threads have left can be resumed, and its time is th
         spend_ms(5);
       });
       CHECK(rounds.seconds() == Approx(part_of_phase * .005).margin(kSlack));
-      team.outside() += 5 * kTick;
+      team.outside() += 5'000'000;
     }
     CHECK(rounds.wall_seconds() - rounds.seconds() == Approx(.010).margin(kSlack));  // the time between the parts
   }

@@ -1,6 +1,8 @@
 #include "harness/trial/run_trial.h"
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <set>
@@ -56,8 +58,9 @@ double look_ns(Clock& clock) {
 class Run {
  public:
   Run(Trial& trial, const Plan& plan, const Topology& topology, ThreadTeam& team, Progress& progress,
-      Recorder* recorder)
+      Recorder* recorder, Trial* null)
       : trial_(trial),
+        null_(null),
         plan_(plan),
         topology_(topology),
         team_(team),
@@ -66,11 +69,10 @@ class Run {
         keys_(config_.keys, config_.seed),
         stream_(stream_for(config_.threads)),
         maker_(*stream_, mix_.has(OpKind::kErase) || !trial.keeps(), plan.widths.value),
-        phases_(trial, plan, maker_,
-                mix_.has(OpKind::kErase) && !workload_.trace()
+        window_(mix_.has(OpKind::kErase) && !workload_.trace()
                     ? workload_.least_records(config_.records, keys_.capacity())
-                    : 0,
-                team, progress) {}
+                    : 0),
+        phases_(trial, plan, maker_, window_, team, progress) {}
 
   Measurement run() {
     look_before();
@@ -200,7 +202,7 @@ class Run {
     phases_.limit_to(total);
     const u32 every = config_.latency_every;
     for (Worker& worker : phases_.workers()) {
-      if (every != 0) worker.latencies = std::make_unique<Latencies>(every, config_.batch.keys, team_.clock());
+      if (every != 0) worker.latencies = latencies();
       worker.counters_before = worker.runner->counters();
       worker.measured = worker.tally;
       worker.loop.reset();
@@ -236,6 +238,10 @@ class Run {
     if (config_.clear_accessed_ns > 0 && phase.accessed_cleared == 0) measured.accessed_stay = why_accessed_stay();
     if (rate) measured.offer = offer_of(phases_.workers(), *rate, measured.metered.seconds, config_.time_ns);
     return measured;
+  }
+
+  std::unique_ptr<Latencies> latencies() const {
+    return std::make_unique<Latencies>(config_.latency_every, config_.batch.keys, team_.clock());
   }
 
   /// Collects the results that the threads have left.
@@ -321,6 +327,7 @@ class Run {
     m_.print = fingerprint();
     if (m_.operations() > 0) m_.nodes_per_fetch = nodes_of_next();
     if (!m_.keeps) return;
+    const OrReason<double> loop = m_.operations() > 0 ? loop_ns() : OrReason<double>();
     m_.live_bytes = trial_.live_bytes();
     m_.reserved_bytes = trial_.reserved_bytes();
     if (m_.operations() > 0 && plan_.places_chunks()) m_.page_nodes = page_nodes_of(trial_.chunks());
@@ -328,6 +335,44 @@ class Run {
       timed("validate", [&] { return m_.contents = trial_.contents(), m_.tally.keys(); });
     }
     if (m_.operations() > 0) timed("limits", [&] { return m_.limits = team_.limits(plan_of_limits()), u64{0}; });
+    m_.limits.loop_ns = loop;
+  }
+
+  /// Measures a thread's time for an operation of the workload by the loop of the run, if the index does nothing. The
+  /// operations are the first of the stream, as many as threads hold at once. They are run in up to kTurns turns, the
+  /// best of which counts: a disturbance only makes a turn longer, and the first one warms the caches.
+  OrReason<double> loop_ns() {
+    constexpr u32 kTurns = 5;  // some 2 ms in all, most of it for making requests
+    using Ns = OrReason<double>;
+    if (m_.measured->offer) return Ns::missing("an open loop runs each operation when it is due");
+    if (plan_.payloads != 0) return Ns::missing("the loop also accesses the payloads, which the null index has not");
+    if (null_ == nullptr) return Ns::missing("this build lacks the pair null:none");
+    const Plan plan = plan_of_loop(plan_);
+    const RequestMaker maker(*stream_, true, plan.widths.value);
+    Phases loop(*null_, plan, maker, window_, team_, progress_);
+    double best = std::numeric_limits<double>::infinity();
+    std::string failure;
+    try {
+      failure = loop.begin();
+      for (u32 turn = 0; turn < kTurns && failure.empty() && !stop_requested() && loop.left() > 0; ++turn) {
+        loop.limit_to(u64{kRoundRequests} / stream_->most_keys() * plan_.seats.processors);
+        for (Worker& worker : loop.workers()) {
+          if (config_.latency_every != 0) worker.latencies = latencies();
+        }
+        const Phases::Outcome outcome = loop.phase("loop", 0, 0, [&](u32 t) { loop.run_requests(t); });
+        failure = outcome.failure;
+        if (outcome.operations == 0) continue;
+        best = std::min(
+            best, loop.rounds().seconds() * 1e9 * plan_.seats.processors / static_cast<double>(outcome.operations));
+      }
+      if (const std::string why = loop.leave(); failure.empty()) failure = why;
+    } catch (const std::system_error& error) {
+      failure = error.what();
+    }
+    loop.end();
+    if (!failure.empty()) return Ns::missing(failure);
+    if (stop_requested()) return Ns::missing("the run was interrupted");
+    return std::isfinite(best) && best > 0 ? Ns(best) : Ns::missing("the workload has no operation");
   }
 
   /// Runs a phase on the calling thread. `what` returns how many operations it had.
@@ -393,6 +438,7 @@ class Run {
   }
 
   Trial& trial_;
+  Trial* const null_;
   const Plan& plan_;
   const Config& config_ = plan_.config;
   const Workload& workload_ = *plan_.workload;
@@ -404,6 +450,7 @@ class Run {
   const KeySet keys_;
   const std::unique_ptr<const Stream> stream_;
   const RequestMaker maker_;
+  const u64 window_;  // records that the index holds while the workload replaces them (Phases)
   Measurement m_;
   Phases phases_;
 };
@@ -411,8 +458,17 @@ class Run {
 }  // namespace
 
 Measurement run_trial(Trial& trial, const Plan& plan, const Topology& topology, ThreadTeam& team, Progress& progress,
-                      Recorder* recorder) {
-  return Run(trial, plan, topology, team, progress, recorder).run();
+                      Recorder* recorder, Trial* null) {
+  return Run(trial, plan, topology, team, progress, recorder, null).run();
+}
+
+Plan plan_of_loop(const Plan& plan) {
+  Plan loop = plan;
+  loop.config.index = {.name = "null", .arg = {}, .options = {}};
+  loop.config.sync = {.name = "none", .arg = {}, .options = {}};
+  loop.config.alloc = Alloc::kMalloc;  // the index needs no memory: an arena would only take some
+  loop.payloads = 0;
+  return loop;
 }
 
 }  // namespace latchlab

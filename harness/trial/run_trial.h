@@ -15,8 +15,11 @@ namespace latchlab {
 /// threads for it. Throws InputError if the key file is wrong. Also throws any exception of the calling thread between
 /// phases, such as std::bad_alloc; the team's destructor then ends its threads. The team must not have begun; it has
 /// ended when this returns. A `recorder`, if there is one, records the measured phase; a search for a rate (--slo) has
-/// none.
+/// none. `null` is a trial of plan_of_loop(plan), to measure the loop beside the run; without it that limit is missing.
 [[nodiscard]] Measurement run_trial(Trial& trial, const Plan& plan, const Topology& topology, ThreadTeam& team,
-                                    Progress& progress, Recorder* recorder = nullptr);
+                                    Progress& progress, Recorder* recorder = nullptr, Trial* null = nullptr);
+
+/// Returns the plan of a trial whose index does nothing, under no synchronization, and which is otherwise this plan's.
+[[nodiscard]] Plan plan_of_loop(const Plan& plan);
 
 }  // namespace latchlab
