@@ -14,6 +14,8 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <cstddef>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -291,11 +293,14 @@ class alignas(kFalseSharingBytes) RunnerOf final : public ErasedSession<Index, R
   /// Looks the keys up by one call of the index. Returns how many were not found.
   u64 find_batch(const Request* requests, u32 count, Tally& tally) {
     const Keys keys(requests, count);
-    std::array<std::optional<u64>, kMostInAttempt> found;
-    const std::span<std::optional<u64>> answers(found.data(), count);
+    using Answer = std::optional<u64>;
+    alignas(Answer)
+        std::byte room[kMostInAttempt * sizeof(Answer)];  // an array of answers would initialize all of them
+    const std::span<Answer> answers(reinterpret_cast<Answer*>(room), count);
+    std::uninitialized_default_construct(answers.begin(), answers.end());
     index_.find_batch(me_, keys.all(), answers, batch_.order);
     u64 misses = 0;
-    for (u32 i = 0; i < count; ++i) misses += !found_right(requests[i], found[i], tally);
+    for (u32 i = 0; i < count; ++i) misses += !found_right(requests[i], answers[i], tally);
     if (payloads_ != nullptr) read_payloads(answers, tally);
     return misses;
   }
