@@ -91,6 +91,10 @@ class SmallTx : public VersionedReads<M, Bugs, Latches> {
  private:
   using Lock = typename Base::Lock;
   [[gnu::always_inline]] bool lock(Lock wanted, u64 bit = LatchBase<M>::kLocked) {
+    if (lock_.latch != nullptr) [[unlikely]] {  // a second upgrade: lock_ holds one lock
+      needs_more_ = true;
+      return false;
+    }
     if (!wanted.latch->try_lock(wanted.version, bit)) return false;
     lock_ = wanted;
     return true;
