@@ -18,6 +18,7 @@
 #include <array>
 #include <concepts>
 #include <cstddef>
+#include <memory>
 #include <new>
 #include <optional>
 #include <span>
@@ -172,12 +173,8 @@ class Synchronized {
   [[gnu::always_inline]] void prefetch_further(Me& me, std::span<const Raw> keys) const
     requires(kHintsFurther)
   {
-    policy_.read(me, [this, keys](auto& tx) __attribute__((always_inline)) -> Attempt<bool> {
-      for (const Raw& raw : keys) {
-        const typename Key::Spelling spelling(raw);
-        index_.prefetch_further_in(tx, spelling.key());
-      }
-      return true;
+    prefetch_for(me, keys, [this](auto& tx, const Key& key, std::size_t) __attribute__((always_inline)) {
+      index_.prefetch_further_in(tx, key);
     });
   }
   // The next three are not inlined, so that they are compiled once: a call is cheap beside the many keys of a batch.
@@ -274,21 +271,24 @@ class Synchronized {
     explicit Spelled(std::span<const Raw> raws) : count_(raws.size()) {
       for (std::size_t i = 0; i < count_; ++i) {
         if constexpr (kSpellsItself) {
-          keys_[i] = typename Key::Spelling(raws[i]).key();
+          std::construct_at(at(i), typename Key::Spelling(raws[i]).key());
         } else {
-          keys_[i] = spellings_[i].emplace(raws[i]).key();
+          std::construct_at(at(i), spellings_[i].emplace(raws[i]).key());
         }
       }
     }
     Spelled(const Spelled&) = delete;  // keys may view the spellings
     Spelled& operator=(const Spelled&) = delete;
-    std::span<const Key> keys() const { return {keys_.data(), count_}; }
+    std::span<const Key> keys() const { return {reinterpret_cast<const Key*>(room_), count_}; }
 
    private:
     static constexpr bool kSpellsItself = Key::kFixedSize != 0;  // such a key does not view its spelling
     const std::size_t count_;
     std::array<std::optional<typename Key::Spelling>, kSpellsItself ? 0 : kMostInAttempt> spellings_;
-    std::array<Key, kMostInAttempt> keys_;
+    static_assert(std::is_trivially_destructible_v<Key>);
+    Key* at(std::size_t i) { return reinterpret_cast<Key*>(room_) + i; }
+
+    alignas(Key) std::byte room_[kMostInAttempt * sizeof(Key)];  // an array of keys would initialize all of them
   };
 
   template <class Me>
@@ -344,11 +344,17 @@ class Synchronized {
   /// Prefetches the first lines for the keys; hint_of(i) says how for keys[i].
   template <class Me, class HintOf>
   [[gnu::always_inline]] void prefetch_first(Me& me, std::span<const Raw> keys, const HintOf& hint_of) const {
-    policy_.read(me, [this, keys, hint_of](auto& tx) __attribute__((always_inline)) -> Attempt<bool> {
-      for (std::size_t i = 0; i < keys.size(); ++i) {
-        const typename Key::Spelling spelling(keys[i]);
-        index_.prefetch_in(tx, spelling.key(), hint_of(i));
-      }
+    prefetch_for(me, keys, [this, hint_of](auto& tx, const Key& key, std::size_t i) __attribute__((always_inline)) {
+      index_.prefetch_in(tx, key, hint_of(i));
+    });
+  }
+  /// Calls prefetch(tx, key, i) for the keys in one attempt. They are spelled before it, since that may allocate
+  /// memory.
+  template <class Me, class Prefetch>
+  [[gnu::always_inline]] void prefetch_for(Me& me, std::span<const Raw> raws, const Prefetch& prefetch) const {
+    const Spelled spelled(raws);
+    policy_.read(me, [&, keys = spelled.keys()](auto& tx) __attribute__((always_inline)) -> Attempt<bool> {
+      for (std::size_t i = 0; i < keys.size(); ++i) prefetch(tx, keys[i], i);
       return true;
     });
   }
