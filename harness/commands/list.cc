@@ -59,11 +59,14 @@ std::string indexes(const Registry& registry, Scope scope) {
         line(index, fmt::format("{}; under {}", fmt::join(traits, ", "), fmt::join(registry.policies_of(index), ", ")));
     if (scope == Scope::kEverywhere) continue;  // defaults of options may be those that the processor has
     text += lines(std::ranges::find(registry.pairs(), index, &Pair::index)->index_options);
-    const auto member =
-        std::ranges::find_if(registry.pairs(), [&](const Pair& pair) { return pair.meant_by.index == index; });
-    if (member == registry.pairs().end()) continue;
-    text += fmt::format("    {:<19} means {}, with its options\n", fmt::format("{}=...", member->meant_by.option),
-                        member->index);
+    std::vector<std::string> members;
+    for (const Pair& pair : registry.pairs()) {
+      const MeantBy& by = pair.meant_by;
+      if (by.index != index || std::ranges::find(members, pair.index) != members.end()) continue;
+      members.push_back(pair.index);
+      text += fmt::format("    {:<19} means {}, with its options\n",
+                          fmt::format("{}={}", by.option, by.value.empty() ? "..." : by.value), pair.index);
+    }
   }
   for (const Lacking& lacking : registry.lacking())
     text += line(lacking.index, fmt::format("not in this build: under {}", fmt::join(lacking.policies, ", ")));
