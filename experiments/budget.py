@@ -6,7 +6,7 @@
 The harness runs under callgrind, twice for each number, with one operation more in the second run for each of DIFFERENCE; the
 difference of the counts is what these operations cost, the harness's loop included, which the row of `null` shows alone. Lines are
 misses of a simulated cache of 1 MiB, 16 ways, in an index of a few tens of MB; callgrind takes no prefetch for an access. Inserts
-fill an empty index to twice its keys, so growth by one doubling is in them. callgrind knows no AVX-512 and no transactions:
+take an index from half of its keys to all, so growth by one doubling is in them. callgrind knows no AVX-512 and no transactions:
 lookups of `cuckoo` take the path without AVX-512, and policies are those without hardware.
 """
 
@@ -43,6 +43,8 @@ def counts(harness, options):
     names = re.search(r"^events: (.*)$", text, re.M).group(1).split()
     values = map(int, re.search(r"^totals: (.*)$", text, re.M).group(1).split())
     all_of = dict.fromkeys(names, 0) | dict(zip(names, values))   # callgrind leaves out zeros at the end
+    if all_of["Ir"] == 0:
+        sys.exit("budget: callgrind met no RunnerOf::run_requests; has the compiler inlined it?")
     return [all_of["Ir"], all_of["Ge"], all_of["DLmr"] + all_of["DLmw"]]
 
 

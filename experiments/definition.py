@@ -67,7 +67,14 @@ def entries(document):
 
 def percentile(percent):
     """Returns a function that reads a percentile of the response time, in nanoseconds."""
-    return lambda document: next(p["ns"] for p in at("latency", "response", "percentiles")(document) if p["percent"] == percent)
+
+    def look(document):
+        for entry in at("latency", "response", "percentiles")(document):
+            if entry["percent"] == percent:
+                return entry["ns"]
+        raise NoNumber(f"too few calls were timed for {percent} %")
+
+    return look
 
 
 # Each metric has the title of its axis, and a function that reads it from a result document or raises NoNumber. `speedup` is drawn
