@@ -52,6 +52,9 @@ class Null {
   }
 
   template <class Tx>
+  void prefetch_in(Tx&, const Key&, Hint) const {}
+
+  template <class Tx>
   Attempt<bool> gather_in(Tx&, const Key&, bool, std::size_t, Batch&) const {
     return true;
   }

@@ -508,7 +508,7 @@ void describe(Like<BuildInfo> auto& b, auto& field) {
 }
 
 struct RunResult {
-  static constexpr u32 kSchemaVersion = 11;
+  static constexpr u32 kSchemaVersion = 12;
   std::string run_id;
   std::string point_hash;
   std::string started;

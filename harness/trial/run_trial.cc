@@ -345,6 +345,10 @@ class Run {
     constexpr u32 kTurns = 5;  // some 2 ms in all, most of it for making requests
     using Ns = OrReason<double>;
     if (m_.measured->offer) return Ns::missing("an open loop runs each operation when it is due");
+    if (plan_.seats.oversubscribed)
+      return Ns::missing("threads share processors, so waiting for one would be most of so short a time");
+    if (config_.batch.order == BatchOrder::kAuto)
+      return Ns::missing("--batch=auto chooses its loop by the times of the index");
     if (plan_.payloads != 0) return Ns::missing("the loop also accesses the payloads, which the null index has not");
     if (null_ == nullptr) return Ns::missing("this build lacks the pair null:none");
     const Plan plan = plan_of_loop(plan_);
