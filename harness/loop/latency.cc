@@ -9,6 +9,7 @@ Latencies& Latencies::operator+=(const Latencies& more) {
     kinds_[k].fallbacks += more.kinds_[k].fallbacks;
     for (std::size_t i = 0; i < kinds_[k].aborts.size(); ++i) kinds_[k].aborts[i] += more.kinds_[k].aborts[i];
   }
+  requests_ += more.requests_;
   fell_back_ += more.fell_back_;
   return *this;
 }

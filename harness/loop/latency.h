@@ -35,7 +35,8 @@ class Latencies {
   };
 
   /// Times one call in `every` (1 or more) by `clock`. A call runs up to `keys` requests.
-  Latencies(u32 every, u32 keys, Clock& clock) : clock_(&clock), gap_((every - 1) * keys), left_(gap_) {}
+  Latencies(u32 every, u32 keys, Clock& clock)
+      : clock_(&clock), untimed_calls_(every - 1), left_(untimed_calls_ * keys) {}
 
   /// Returns how many requests come before the next timed call; 0 if it is next.
   u32 untimed() const { return left_; }
@@ -46,15 +47,16 @@ class Latencies {
   /// Returns when that call ended, if it was timed.
   std::optional<u64> ended() const { return ended_; }
 
-  /// Runs a call of this kind and records how long it took. `counts` are the policy's live counters: the call is
-  /// charged with the difference.
+  /// Runs a call of this kind and of so many requests, and records how long it took. `counts` are the policy's live
+  /// counters: the call is charged with the difference.
   template <class Call, class Counters>
-  void time(OpKind kind, const Counters& counts, const Call& call) {
+  void time(OpKind kind, u32 requests, const Counters& counts, const Call& call) {
     const Counters before = counts;
     const u64 start = arrival_ ? arrival_->began : clock_->now();
     call();
     const u64 end = clock_->now();
     const u64 ns = end - start;
+    requests_ += requests;
     OfKind& of_kind = kinds_[static_cast<std::size_t>(kind)];
     of_kind.ns.add(ns);
     if (arrival_) of_kind.response.add(end - arrival_->due), ended_ = end;
@@ -66,12 +68,14 @@ class Latencies {
       constexpr auto kFields = Counters::abort_fields();
       for (std::size_t i = 0; i < kFields.size(); ++i) of_kind.aborts[i] += counts.*kFields[i] - before.*kFields[i];
     }
-    left_ = gap_;
+    left_ = untimed_calls_ * requests;
   }
 
   Latencies& operator+=(const Latencies& more);
   const std::array<OfKind, kOpKinds>& kinds() const { return kinds_; }
   const Histogram& fell_back() const { return fell_back_; }
+  /// Returns the number of requests in timed calls.
+  u64 requests() const { return requests_; }
   /// Returns the response times of all kinds of operation.
   Histogram responses() const;
 
@@ -81,10 +85,12 @@ class Latencies {
   };
 
   Clock* clock_;
-  u32 gap_, left_;                  // in requests
+  u32 untimed_calls_;               // after each timed one
+  u32 left_;                        // requests before the next timed call
   std::optional<Arrival> arrival_;  // none in a closed loop
   std::optional<u64> ended_;
   std::array<OfKind, kOpKinds> kinds_;
+  u64 requests_ = 0;     // in timed calls
   Histogram fell_back_;  // calls in which an operation fell back to its lock, and not by choice
 };
 

@@ -8,7 +8,8 @@
 // returned value and the expected one. An insert adds the tag of its value to the checksum, and nothing waits for that
 // addition. The counts end in the result, so the compiler cannot remove an operation.
 //
-// Nothing here reads a clock, except around calls that run alone to be timed (latency.h).
+// Nothing here reads a clock, except around calls that run alone to be timed (latency.h), and around pieces of work by
+// which --batch=auto chooses (src/base/faster_way.h).
 #pragma once
 
 #include <algorithm>
@@ -23,6 +24,7 @@
 #include <type_traits>
 #include <vector>
 
+#include "harness/host/clock.h"
 #include "harness/loop/latency.h"
 #include "harness/loop/payloads.h"
 #include "harness/loop/request.h"
@@ -32,7 +34,6 @@
 #include "src/arch/sanitizer.h"
 #include "src/base/batching.h"
 #include "src/base/faster_way.h"
-#include "src/machine/native.h"
 #include "src/stats/counters.h"
 
 namespace latchlab {
@@ -75,8 +76,8 @@ class alignas(kFalseSharingBytes) RunnerOf final : public ErasedSession<Index, R
   using typename Base::Raw, typename Base::ThreadState;
 
  public:
-  RunnerOf(Index& index, const Batching& batch, u32 value_bits, Payloads* payloads)
-      : Base(index), batch_(batch), tag_of_(value_bits), payloads_(payloads) {}
+  RunnerOf(Index& index, const Batching& batch, u32 value_bits, Payloads* payloads, Clock& clock)
+      : Base(index), batch_(batch), tag_of_(value_bits), payloads_(payloads), clock_(clock) {}
 
   u32 run(const Slice& slice, const std::atomic<bool>& stop, Tally& tally, u32 stop_requests,
           Latencies* latencies) override {
@@ -120,25 +121,16 @@ class alignas(kFalseSharingBytes) RunnerOf final : public ErasedSession<Index, R
                     Latencies* latencies) {
     if constexpr (kPrefetches<Index>) {
       if (batch_.order == BatchOrder::kAuto) {
-        u32 done = 0;
-        faster_.run(slice.count, now, [&](u32 way) {
-          in_batches_ = way != 0;
-          done = run_requests(slice, stop, tally, stop_requests, latencies);
-        });
-        return done;
+        return faster_.run([&] { return clock_.now(); },
+                           [&](u32 way) {
+                             in_batches_ = way != 0;
+                             rolls_on_at_ = nullptr;  // one by one nothing is prefetched
+                             return run_requests(slice, stop, tally, stop_requests, latencies);
+                           });
       }
     }
     return run_requests(slice, stop, tally, stop_requests, latencies);
   }
-  /// Returns the time of the policy's machine, in nanoseconds.
-  static u64 now() {
-    if constexpr (requires { typename Index::Policy::Machine; }) {
-      return Index::Policy::Machine::now();
-    } else {
-      return Native::now();
-    }
-  }
-
   u32 run_requests(const Slice& slice, const std::atomic<bool>& stop, Tally& tally, u32 stop_requests,
                    Latencies* latencies) {
     u32 done = 0;
@@ -153,8 +145,16 @@ class alignas(kFalseSharingBytes) RunnerOf final : public ErasedSession<Index, R
         run_block(slice, requests, block, tally);
         latencies->skip(block);
       } else {
-        block = std::min(block, timed_at_once());
-        latencies->time(requests->kind, counted(), [&] { run_block(slice, requests, block, tally); });
+        block = timed_at_once();
+        if (block > slice.count - done) {  // too few are left in the slice: the next one begins with a timed call
+          block = slice.count - done;
+          if (in_batches_ && rolls()) {
+            run_block(slice, requests, block, tally);
+            done += block;
+            continue;
+          }
+        }
+        latencies->time(requests->kind, block, counted(), [&] { run_block(slice, requests, block, tally); });
       }
       done += block;
     }
@@ -549,6 +549,7 @@ class alignas(kFalseSharingBytes) RunnerOf final : public ErasedSession<Index, R
   const TagOf<Index> tag_of_;
   OwnedKey<Raw> last_{};      ///< the last key that the current scan delivered
   Payloads* const payloads_;  ///< null if the index keeps the values
+  Clock& clock_;              ///< for --batch=auto, which times some pieces of work
 };
 
 }  // namespace latchlab

@@ -44,6 +44,7 @@
 
 namespace latchlab {
 
+class Clock;
 class Latencies;
 
 /// The contents of the idle index, found by walking over it: the counterpart of the tally.
@@ -110,8 +111,8 @@ class Trial : public Erased {
   /// Takes from the plan what runners need, and makes payloads from `pages`. Call it before runner().
   void prepare(const Plan& plan, PageSource& pages);
 
-  /// Makes a runner for the calling thread. Call prepare() before.
-  [[nodiscard]] virtual std::unique_ptr<Runner> runner() = 0;
+  /// Makes a runner for the calling thread, which times by `clock` what it times. Call prepare() before.
+  [[nodiscard]] virtual std::unique_ptr<Runner> runner(Clock& clock) = 0;
   /// Returns the payloads, which must be filled before a runner runs; null if the index keeps the values.
   [[nodiscard]] Payloads* payloads() const { return payloads_.get(); }
   /// Returns true if threads must load one after the other. That is so if only one thread may write at a time, or if

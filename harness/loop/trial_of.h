@@ -30,8 +30,8 @@ class TrialOf final : public ErasedOf<Index, Trial> {
     this->prepare(plan, pages());
   }
 
-  [[nodiscard]] std::unique_ptr<Runner> runner() override {
-    return std::make_unique<RunnerOf<Index>>(index_, this->batch_, this->value_bits_, this->payloads_.get());
+  [[nodiscard]] std::unique_ptr<Runner> runner(Clock& clock) override {
+    return std::make_unique<RunnerOf<Index>>(index_, this->batch_, this->value_bits_, this->payloads_.get(), clock);
   }
   [[nodiscard]] bool loads_in_turns() const override {
     return !PolicyOf<Index>::kManyWriters || PolicyOf<Index>::kWritersTakeTurns;

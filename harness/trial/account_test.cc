@@ -270,13 +270,13 @@ TEST_CASE("a note says what timing calls cost, and if every call fell back they 
   throughput.seconds = 1e-6;
   const auto account = [&] { return latency_account(config, phase, throughput, sync); };
   CHECK(account().part.reason == "no call was timed: one in 1 is, and there were fewer");
-  phase.latencies->time(OpKind::kRead, counters, [&] { ++counters.fallbacks, team.outside() += 50; });
+  phase.latencies->time(OpKind::kRead, 4, counters, [&] { ++counters.fallbacks, team.outside() += 50; });
   CHECK(account().part->fell_back.reason == "every timed call fell back");
   CHECK(*account().part->per_key_ns == Approx(12.5));
   REQUIRE(account().remarks.size() == 1);
   CHECK(account().remarks[0].text ==
         "timed calls overlap with no others, which costs throughput: 1.0 % of the operations took 5.0 % of the time");
-  phase.latencies->time(OpKind::kRead, counters, [] {});
+  phase.latencies->time(OpKind::kRead, 4, counters, [] {});
   CHECK(account().part->fell_back->count == 1);
   phase.offer = OfferedLoad();  // timing does not slow an open loop down
   CHECK(account().remarks.empty());

@@ -1,4 +1,5 @@
 // Batches in a run: what the index is asked to prefetch, for which operation, and how long before it.
+#include <algorithm>
 #include <atomic>
 #include <map>
 #include <optional>
@@ -134,6 +135,23 @@ TEST_CASE("a batch of several kinds of operations prefetches for all of them, th
   CHECK(prefetched.late >= config.ops);
   CHECK(prefetched.in_time == 0);
   CHECK(prefetched.not_used == 0);
+}
+
+TEST_CASE("a timed rolling batch is timed from its first prefetch to its last answer", "[batch]") {
+  for (const u32 keys : {16u, 64u}) {
+    Config config = batched("lookup", BatchOrder::kRolling);
+    config.batch.keys = keys;
+    config.latency_every = 1;
+    const TrialResult result = run_of<Prefetching<false>>(config);
+    REQUIRE(result.latency);
+    // Nearly all batches are timed, each together with the one before it.
+    CHECK(static_cast<double>(result.latency->all.count) == Approx(config.ops / (2. * keys)).epsilon(.1));
+    CHECK(result.latency->all.mean_ns == Approx(2. * keys * toy::kOperationNs).epsilon(.1));
+    const auto says_all = [](const std::string& note) {
+      return note.find(" 100.0 % of the operations") != std::string::npos;
+    };
+    CHECK(std::ranges::any_of(result.health.notes, says_all));
+  }
 }
 
 TEST_CASE("an automatic batch is tried both ways", "[batch]") {

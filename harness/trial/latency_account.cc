@@ -89,10 +89,10 @@ Latency latency_of(const Latencies& all, const SyncStats& sync, double clock_ns)
   return out;
 }
 
-/// Returns the note about what timing costs in a closed loop. `operations` are those of the measured phase, `batch` of
-/// them in a call.
-std::string cost_of_timing(const Latency& latency, u64 operations, u32 batch) {
-  const double timed = static_cast<double>(latency.all.count) * batch / static_cast<double>(operations);
+/// Returns the note about what timing costs in a closed loop. `operations` are those of the measured phase, `in_calls`
+/// of them in timed calls.
+std::string cost_of_timing(const Latency& latency, u64 operations, u64 in_calls) {
+  const double timed = static_cast<double>(in_calls) / static_cast<double>(operations);
   return fmt::format(
       "timed calls overlap with no others, which costs throughput: {} of the operations took {} of the time",
       percent(timed), percent(latency.share_of_time));
@@ -111,7 +111,8 @@ Account<OrReason<Latency>> latency_account(const Config& config, const MeasuredP
   latency.share_of_time = std::min(1.0, static_cast<double>(latency.all.count) * latency.all.mean_ns / threads_ns);
   latency.per_key_ns = per_key_ns(latency, throughput.per_operation, config.batch);
   Remarks remarks;
-  if (!phase.offer) remarks.push_back({Status::kOk, cost_of_timing(latency, throughput.operations, config.batch.keys)});
+  if (!phase.offer)
+    remarks.push_back({Status::kOk, cost_of_timing(latency, throughput.operations, phase.latencies->requests())});
   return {std::move(latency), std::move(remarks)};
 }
 

@@ -57,7 +57,7 @@ Seen seen_at(const char* rate, Operation operation) {
   OpenLoop loop(arrivals_of(Rate::parse(rate), 1, 0, 1), clock_ns, 10 * testing::kSecond, false, alone);
   while (loop.await(stop, kNothing)) {
     latencies.arrived(loop.due(), loop.now());
-    latencies.time(OpKind::kRead, NoCounters(), [&] { operation(); });
+    latencies.time(OpKind::kRead, 1, NoCounters(), [&] { operation(); });
     loop.done(latencies.ended());
   }
   const Latencies::OfKind& reads = latencies.kinds()[static_cast<std::size_t>(OpKind::kRead)];
@@ -90,7 +90,7 @@ TEST_CASE("a closed loop sees the same stall in one call of many thousands", "[a
   Latencies latencies(1, 1, alone.clock());
   Stalling operation;
   for (const u64 end = clock_ns + 10 * testing::kSecond; clock_ns < end;) {
-    latencies.time(OpKind::kRead, NoCounters(), [&] { operation(); });
+    latencies.time(OpKind::kRead, 1, NoCounters(), [&] { operation(); });
   }
   const Histogram& ns = latencies.kinds()[static_cast<std::size_t>(OpKind::kRead)].ns;
   CHECK(percentile(ns, 99.9) < 25'000);
@@ -220,7 +220,7 @@ TEST_CASE("only sampled calls have response times, and the clock is read for the
     if (latencies.untimed() != 0) {
       latencies.skip(1);
     } else {
-      latencies.time(OpKind::kUpdate, NoCounters(), [] { clock_ns += 20'000; });
+      latencies.time(OpKind::kUpdate, 1, NoCounters(), [] { clock_ns += 20'000; });
     }
     CHECK(latencies.ended().has_value() == (i % 10 == 0));
     loop.done(latencies.ended());

@@ -61,7 +61,7 @@ struct BatchedPayloads : Toy<u64> {
 template <class Index = BatchedPayloads>
 class Spoilt {
  public:
-  explicit Spoilt(u32 batch) : trial_(plan(batch)), session_(trial_.runner()) {
+  explicit Spoilt(u32 batch) : trial_(plan(batch)), session_(trial_.runner(wall_clock())) {
     trial_.payloads()->fill(0, 1, {});
     run(OpKind::kInsert, 1, 8);
     for (u64 key = 1; key <= kKeys; ++key) words_of(key)[3] ^= 8;

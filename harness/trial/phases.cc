@@ -55,7 +55,7 @@ std::string Phases::begin() {
     if (seats_.binds) workers_[t].pinned = team_.pin(seats_.cpus[t]);
     // The result is ignored: a trial call before the run has found out if the kernel refuses.
     if (!plan_.places_chunks()) (void)team_.place(plan_.pages);
-    workers_[t].runner = trial_.runner();
+    workers_[t].runner = trial_.runner(clock_);
   });
 }
 

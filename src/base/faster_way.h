@@ -20,18 +20,19 @@ class FasterWay {
  public:
   static constexpr u32 kShortest = 2, kLongest = 128;  // untimed pieces between two decisions
 
-  /// Does a piece of work of so many operations: calls work(way), where way is 0 or 1. now() returns the time, in any
-  /// unit. Pieces may differ in size.
+  /// Does a piece of work: calls work(way), where way is 0 or 1, and returns what it returns, the number of operations
+  /// that were done. now() returns the time, in any unit. Pieces may differ in size.
   template <class Now, class Work>
-  void run(u32 operations, const Now& now, const Work& work) {
+  u32 run(const Now& now, const Work& work) {
     if (untimed_ > 0) {
       --untimed_;
       return work(better_);
     }
     const u32 way = tries_other_ ? 1 - better_ : better_;
     const u64 start = now();
-    work(way);
-    note(way, static_cast<double>(now() - start) / std::max(operations, 1u));
+    const u32 operations = work(way);
+    if (operations != 0) note(way, static_cast<double>(now() - start) / operations);
+    return operations;
   }
   /// Returns the way that was faster lately.
   u32 better() const { return better_; }

@@ -11,12 +11,12 @@ u32 in_way_1(FasterWay& choice, u32 pieces, const Cost& cost) {
   u64 time = 0;
   u32 ran = 0;
   for (u32 i = 0; i < pieces; ++i) {
-    choice.run(
-        64, [&] { return time; },
-        [&](u32 way) {
-          ran += way;
-          time += 64 * cost(way, i);
-        });
+    choice.run([&] { return time; },
+               [&](u32 way) {
+                 ran += way;
+                 time += 64 * cost(way, i);
+                 return 64;
+               });
   }
   return ran;
 }
