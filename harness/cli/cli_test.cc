@@ -210,7 +210,7 @@ TEST_CASE("with --rate all calls are timed unless --latency says otherwise", "[c
   CHECK(contains(error_of({"--rate={1M,fixed:1000k}"}), "--rate: fixed:1000k is the same as 1M"));
   CHECK(contains(error_of({"--rate=fast"}), "--rate: there is no 'fast'; write 1M, poisson:1M, sine:1M"));
   CHECK(error_of({"--rate=1M", "--batch=16"}) ==
-        "--batch: with --rate operations come one by one, not 16 at a time; leave one of them out");
+        "--batch: with --rate operations come one by one, not by --batch=16; leave one of them out");
   CHECK(runs({"--slo={p99:50us,p99.9:1ms}"}).runs[1].config.latency_every == 1);
   CHECK(contains(point_of(runs({"--slo=p99:50us"}).runs[0]), " --slo=p99:50us "));
   CHECK(error_of({"--slo=p99:50us", "--rate=1M"}) ==

@@ -81,8 +81,8 @@ std::string no_open_loop(const Combination& point) {
   const Config& config = point.config;
   if (!config.rate && !config.slo) return "";
   if (config.batch.keys > 1) {
-    return fmt::format("--batch: with --{} operations come one by one, not {} at a time; leave one of them out",
-                       config.rate ? "rate" : "slo", config.batch.keys);
+    return fmt::format("--batch: with --{} operations come one by one, not by --batch={}; leave one of them out",
+                       config.rate ? "rate" : "slo", batch_text(config.batch));
   }
   if (config.rate && config.rate->law == Rate::Law::kTrace) {
     if (std::string why = why_no_times(config, point.workload); !why.empty()) return why;
@@ -114,6 +114,9 @@ std::string no_batch(const Combination& point) {
   const std::string& index = config.index.name;
   const u32 keys = config.batch.keys;
   if (keys == 1) return "";
+  if (config.batch.order == BatchOrder::kAuto && config.latency_every != 0)
+    return "--latency: with --batch=auto calls are now of one operation, now of several; write --batch=16:rolling or "
+           "leave out one";
   const Mix& mix = point.workload.mix();
   if (mix.has(OpKind::kMultiGet)) {
     return fmt::format(
@@ -122,9 +125,10 @@ std::string no_batch(const Combination& point) {
   if (mix.has(OpKind::kScan))
     return fmt::format("--batch: it does not reach the scans of --workload={}; leave it out", config.workload.str());
   if (config.batch.order == BatchOrder::kRolling || config.batch.order == BatchOrder::kAuto) {
-    return point.pair.hints ? ""
-                            : fmt::format("--batch: {} cannot prefetch for operations to come; leave out {}", index,
-                                          batch_text(config.batch));
+    return point.pair.hints
+               ? ""
+               : fmt::format("--batch: {} cannot prefetch for operations to come; write --batch={}", index,
+                             point.pair.side_by_side && mix.ppm(OpKind::kRead) == Mix::kMillion ? keys : 1);
   }
   OpTraits all;  // traits of the kind that all operations have, if there is one; reads of absent keys are reads
   for (u8 kind = 0; kind < kOpKinds; ++kind) {
@@ -132,8 +136,9 @@ std::string no_batch(const Combination& point) {
   }
   if (!all.batches) {
     if (config.batch.order == BatchOrder::kSideBySide && point.pair.hints) return "";
-    return fmt::format("--batch: --workload={} must have one kind of operations: lookups, inserts, updates or erasures",
-                       config.workload.str());
+    return fmt::format(
+        "--batch: --workload={} must have one kind of operations: lookups, inserts, updates or erasures{}",
+        config.workload.str(), point.pair.hints ? fmt::format("; or write --batch={}", keys) : "");
   }
   if (!point.pair.no_batch.empty()) return fmt::format("--batch: it does not reach {}: {}", index, point.pair.no_batch);
   if (config.batch.order == BatchOrder::kSideBySide && !(all.reads ? point.pair.side_by_side : point.pair.hints)) {

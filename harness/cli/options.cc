@@ -49,7 +49,7 @@ const std::vector<OptionEntry>& option_rows() {
       {"index", "NAME", "art, or that of a Wiscer file", "the index with its options, e.g. vip:60",
        [](Config& c, const std::string& v) { c.index = parse_spec("--index", v); }},
       {"isa", "NAME", "the widest available",
-       "instruction set of the kernels of simdht: scalar, sse4.2, avx2 or avx512",
+       "instruction set of simdht (scalar, sse4.2, avx2, avx512) and of cuckoo (sse4.2, avx512)",
        [](Config& c, const std::string& v) { c.isa = v; }, "scalar sse4.2 avx2 avx512"},
       {"sync", "POLICY", "none", "the synchronization policy, e.g. rtm:20,respec=0",
        [](Config& c, const std::string& v) { c.sync = parse_spec("--sync", v); }},

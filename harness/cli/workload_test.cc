@@ -125,8 +125,12 @@ TEST_CASE("the option --batch works if the index and the workload have batches",
     CHECK(contains(error_of({"--batch=8", workload}), "must have one kind of operations"));
   }
   CHECK(contains(error_of({"--batch=8:rolling", "--workload=mix:scan=100"}), "does not reach the scans"));
-  CHECK(contains(error_of({"--batch=8:rolling"}), "art cannot prefetch for operations to come; leave out 8:rolling"));
-  CHECK(contains(error_of({"--batch=auto"}), "leave out auto"));
+  CHECK(contains(error_of({"--batch=8:rolling"}), "art cannot prefetch for operations to come; write --batch=8"));
+  CHECK(contains(error_of({"--batch=auto"}), "write --batch=16"));
+  CHECK(contains(error_of({"--batch=auto", "--workload=insert"}), "write --batch=1"));
+  CHECK(contains(error_of({"--batch=auto", "--index=vip", "--latency=all"}), "now of one operation, now of several"));
+  for (const char* batch : {"rolling", ":rolling", "Auto", "16 "})
+    CHECK(contains(error_of({"--batch=" + std::string(batch)}), "is not a batch; write 16"));
   CHECK(contains(error_of({"--batch=8", "--index=tbb", "--sync=own"}), "one key at a time"));
   CHECK(contains(error_of({"--batch=8", "--sync=spin"}), "write --batch=8:in-turn"));
   CHECK(runs({"--batch=8:in-turn", "--sync=spin"}).runs.size() == 1);
@@ -284,7 +288,7 @@ TEST_CASE("a file of phases defines popularity and the end, and a point that doe
 }
 
 TEST_CASE("a workload of YCSB has its usual distribution unless --dist is given", "[cli]") {
-  const auto dist = [](std::vector<std::string> args) { return runs(args).runs[0].config.distribution.str(); };
+  const auto dist = [](const std::vector<std::string>& args) { return runs(args).runs[0].config.distribution.str(); };
   CHECK(dist({"--workload=ycsb-b"}) == "zipf:0.99");
   CHECK(dist({"--workload=ycsb-d"}) == "latest:0.99");
   CHECK(dist({"--workload=ycsb-d", "--dist=uniform"}) == "uniform");

@@ -227,6 +227,10 @@ Batching parse_batch(std::string_view text) {
           fmt::format("--batch: '{}' is not a batch; write 16 (side by side), 16:rolling, 16:in-turn or auto", text));
     }
   }
+  if (keys.empty() || !std::ranges::all_of(keys, [](char c) { return c >= '0' && c <= '9'; })) {
+    throw InputError(
+        fmt::format("--batch: '{}' is not a batch; write 16 (side by side), 16:rolling, 16:in-turn or auto", text));
+  }
   const u64 count = parse_count("--batch", keys, 1, kMostInAttempt);
   if (!std::has_single_bit(count)) throw InputError(fmt::format("--batch: {} is not 1, 2, 4, 8, 16, 32 or 64", keys));
   if (count == 1 && colon != text.size()) throw InputError("--batch: a batch of one key has no order; write --batch=1");
