@@ -24,17 +24,6 @@ namespace {
 
 constexpr std::size_t kMostPoints = 100'000;
 
-/// Returns the index that an option of `index` selects; else the index itself.
-std::string index_meant_by(const Spec& index, const Registry& registry) {
-  for (const Lacking& lacking : registry.lacking()) {
-    if (lacking.meant_by.selects(index)) return lacking.index;
-  }
-  for (const Pair& pair : registry.pairs()) {
-    if (pair.meant_by.selects(index)) return pair.index;
-  }
-  return index.name;
-}
-
 /// Returns the pair of a point. Without an index it is that of a Wiscer file, or the default.
 std::string pair_of(const std::map<std::string, std::string>& values, const Registry& registry) {
   const auto spec = [&](const char* option, const Spec& otherwise) {
@@ -42,7 +31,7 @@ std::string pair_of(const std::map<std::string, std::string>& values, const Regi
     return value == values.end() ? otherwise : Spec::parse(value->second);
   };
   const Config defaults;
-  std::string index = index_meant_by(spec("index", defaults.index), registry);
+  std::string index = registry.index_meant(spec("index", defaults.index));
   if (const Spec workload = spec("workload", defaults.workload); !values.contains("index") && workload.name == "wiscer")
     index = Workload(workload, 0).wiscer()->engine_in_effect().index;
   return fmt::format("{}:{}", index, spec("sync", defaults.sync).name);

@@ -108,6 +108,7 @@ TEST_CASE("lists and messages also name the pairs that a build lacks", "[cli]") 
         "--sync: art under rowex is not in this build, which has a part of all pairs; ./bench builds what it is asked "
         "for");
   CHECK(contains(refused_of_a_part({"--index=cuckoo", "--isa=avx2"}), "cuckoo under none is not in this build"));
+  CHECK(contains(refused_of_a_part({"--index=cuckoo:shape=2x4"}), "simdht under none is not in this build"));
   CHECK(contains(refused_of_a_part({"--index=vip", "--sync=rtm"}),
                  "vip does not run under rtm; it runs under none, spin, olc"));
   CHECK(

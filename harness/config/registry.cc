@@ -47,6 +47,16 @@ bool Registry::lacks(std::string_view index, std::string_view policy) const {
   });
 }
 
+std::string Registry::index_meant(const Spec& index) const {
+  for (const Lacking& lacking : lacking_) {
+    if (lacking.meant_by.selects(index)) return lacking.index;
+  }
+  for (const Pair& pair : pairs_) {
+    if (pair.meant_by.selects(index)) return pair.index;
+  }
+  return index.name;
+}
+
 std::vector<std::string> Registry::existing_indexes() const {
   std::vector<std::string> words = indexes();
   for (const Lacking& lacking : lacking_) add_once(words, lacking.index);

@@ -110,6 +110,9 @@ class Registry {
 
   [[nodiscard]] const std::vector<Lacking>& lacking() const { return lacking_; }
   [[nodiscard]] bool lacks(std::string_view index, std::string_view policy) const;
+  /// Returns the name of the index that an option of `index` selects, in this build or another (MeantBy); else the
+  /// name of `index`.
+  [[nodiscard]] std::string index_meant(const Spec& index) const;
   /// Return the words of this build, followed by those that it lacks.
   [[nodiscard]] std::vector<std::string> existing_indexes() const;
   [[nodiscard]] std::vector<std::string> existing_policies() const;
