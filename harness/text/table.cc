@@ -139,7 +139,9 @@ std::string RunTable::row(const RunResult& result) {
   const auto digits = [](const char* form) {
     return [form](double number) { return fmt::format(fmt::runtime(form), number); };
   };
-  const auto in_hundred = [](double share) { return fmt::format("{:.0f}", 100 * share); };
+  const auto in_hundred = [](double share) {
+    return fmt::format(fmt::runtime(share < .01 ? "{:.1g}" : "{:.0f}"), 100 * share);
+  };
   text += fmt::format("{:>9}  {:>6}  {:>10}  {:>6}  {:>9}  {:>9}  {:>11}  {:>5}  {:>5}  {}",
                       trial.throughput ? fmt::format("{:.3f}", trial.throughput->per_second / 1e6) : "-",
                       cell(trial.limits.chase_ratio, digits("{:.1f}")),

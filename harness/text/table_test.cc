@@ -44,6 +44,8 @@ TEST_CASE("a block and a table show the distance to the limit, and the share of 
   RunTable table({result.plan});
   CHECK_THAT(table.header(), Contains("  lines  % of limit  % loop  "));
   CHECK_THAT(table.row(result), Contains("     2.5          80      13  "));
+  result.trial.limits.loop_share = .0034;
+  CHECK_THAT(table.row(result), Contains("     2.5          80     0.3  "));
 
   result.trial.limits.loop_ns = OrReason<double>::missing("this build lacks the pair null:none");
   result.trial.limits.loop_share = OrReason<double>::missing("not measured");
