@@ -21,8 +21,15 @@ import tempfile
 from child import ends_with_us
 
 RECORDS, DIFFERENCE = 262_144, 131_072
-INDEXES = ("cuckoo", "chained", "vip", "art")
-POLICIES = ("none", "olc", "rwspin")
+CLASSES = ("none", "olc", "rwspin", "striped")   # no version, one a node, one lock, versions in a table
+PAIRS = [
+    ("null", "none"),
+    *(("cuckoo", policy) for policy in CLASSES), ("cuckoo:slots=3", "olc"), ("cuckoo:slots=7", "olc"),
+    *(("chained", policy) for policy in CLASSES), ("chained_line", "olc"),
+    *(("vip", policy) for policy in CLASSES),
+    *(("art", policy) for policy in (*CLASSES, "rowex")),
+    ("memc3", "own"),
+]
 OPERATIONS = {"lookup": "lookup", "miss": "lookup --negative=1", "update": "mix:update=100", "insert": "insert"}
 PAGE = pathlib.Path(__file__).resolve().parent.parent / "docs" / "performance.md"
 BEGIN, END = "<!-- Written by experiments/budget: begin -->", "<!-- Written by experiments/budget: end -->"
@@ -39,7 +46,11 @@ def counts(harness, options):
                               preexec_fn=ends_with_us())
         if done.returncode != 0:
             sys.exit(f"budget: {' '.join(command)} ended with exit status {done.returncode}: {done.stderr[-300:]}")
-        text = out.read_text()
+        return totals(out.read_text())
+
+
+def totals(text):
+    """Returns the instructions, locked instructions and missed lines in callgrind's file. Ends the program if there are none."""
     names = re.search(r"^events: (.*)$", text, re.M).group(1).split()
     values = map(int, re.search(r"^totals: (.*)$", text, re.M).group(1).split())
     all_of = dict.fromkeys(names, 0) | dict(zip(names, values))   # callgrind leaves out zeros at the end
@@ -62,14 +73,24 @@ def cost(harness, index, policy, operation):
 
 
 def table(harness):
-    pairs = [("null", "none")] + [(index, policy) for index in INDEXES for policy in POLICIES]
     with concurrent.futures.ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
-        of = {pair: [pool.submit(cost, harness, *pair, operation) for operation in OPERATIONS] for pair in pairs}
+        of = {pair: [pool.submit(cost, harness, *pair, operation) for operation in OPERATIONS] for pair in PAIRS}
+    return markdown({pair: [each.result() for each in costs] for pair, costs in of.items()})
+
+
+def markdown(costs):
+    """Returns the table. `costs` has for each pair of index and policy the three counts of each of OPERATIONS."""
     lines = ["| index, policy | " + " | ".join(OPERATIONS) + " |", "|---|" + "---|" * len(OPERATIONS)]
-    for (index, policy), costs in of.items():
-        cells = (f"{instructions:.0f} / {locked:.1f} / {missed:.2f}" for instructions, locked, missed in (c.result() for c in costs))
+    for (index, policy), counts_of in costs.items():
+        cells = (f"{max(0, instructions):.0f} / {max(0, locked):.1f} / {max(0, missed):.2f}" for instructions, locked, missed in counts_of)
         lines.append(f"| {index}, {policy} | " + " | ".join(cells) + " |")
     return "\n".join(lines)
+
+
+def replaced(page, text):
+    """Returns the page with another table between its two comments."""
+    before, rest = page.split(BEGIN)
+    return f"{before}{BEGIN}\n\n{text}\n\n{END}{rest.split(END)[1]}"
 
 
 def main(arguments):
@@ -79,9 +100,7 @@ def main(arguments):
     if arguments[1:] == []:
         print(text)
         return
-    page = PAGE.read_text()
-    before, rest = page.split(BEGIN)
-    PAGE.write_text(f"{before}{BEGIN}\n\n{text}\n\n{END}{rest.split(END)[1]}")
+    PAGE.write_text(replaced(PAGE.read_text(), text))
 
 
 if __name__ == "__main__":
