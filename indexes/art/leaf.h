@@ -9,8 +9,9 @@
 // same place. Only values change in place, each by one store.
 //
 // Several pairs a leaf save the nodes that would separate them. At 16 M random keys a third of the slots of the lowest
-// level hold two pairs or more. The first leaf has room for a second pair. Compared with leaves of 16 bytes, this costs
-// six bytes a key. It gains 7 % more inserts a second, since a quarter of them then copy nothing.
+// level hold two pairs or more. The first leaf has room for a second pair, so a quarter of the inserts copy nothing.
+// Measured against leaves of 16 bytes (16 M keys, olc, ten interleaved runs): 5 % more inserts a second, and 32.6 bytes
+// a key instead of 26.2.
 #include <bit>
 #include <cstring>
 #include <new>
