@@ -1,4 +1,5 @@
-// Bugs of cuckoo tables for tests to switch on (sync/seeded_bugs.h explains their use).
+// Bugs of cuckoo tables for tests to switch on (sync/seeded_bugs.h explains their use). A miss that is believed from a
+// latched word has no flag of its own: it is kDropValidation, since an answer from a latched word does not validate.
 #pragma once
 
 namespace latchlab::cuckoo {

@@ -26,6 +26,7 @@
 #include "src/machine/race_finder.h"
 #include "src/memory/memory_config.h"
 #include "src/testing/history.h"
+#include "sync/attempt.h"
 
 namespace latchlab::testing {
 
@@ -187,6 +188,9 @@ class ProgramOnIndex {
     const typename Index::Raw keys[] = {program_.keys[numbers[0]], program_.keys[numbers[1]]};
     std::optional<u64> found[2];
     const u64 called = history_.now();
+    if constexpr (requires { index_.prefetch(threads_[id], keys, Hint::kFind); }) {
+      index_.prefetch(threads_[id], keys, Hint::kFind);  // changes nothing, and must bear any change beside it
+    }
     index_.find_batch(threads_[id], keys, found);
     const u64 returned = history_.now();
     for (u32 i = 0; i < 2; ++i) {
