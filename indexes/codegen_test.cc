@@ -1,6 +1,7 @@
 // Tests of the code that the compiler makes of the verbs, on the native machine.
 //   1. Under `none` a find executes no more instructions than a lookup written by hand over the same nodes.
 //   2. An optimistic find, epoch included, contains no locked instruction. objdump reads this very executable.
+//   3. The harness's loop of lookups under an eliding policy contains the transaction: a lookup is no call.
 //
 // The lookup by hand is the shortest of several that were tried: the same unrolled run, the leaf searched in one place,
 // no verb. Other forms (goto, several returns, a state in the loop) took up to ten instructions more.
@@ -240,6 +241,21 @@ TEST_CASE("Codegen: an optimistic find locks nothing", "[release]") {
     static_assert(static_cast<int>(Reclaim::kEpochFence) == 1);
     CHECK(locks == (fences ? 1 : 0));
   }
+}
+
+TEST_CASE("Codegen: the harness's loops of lookups contain their transactions", "[release]") {
+  REQUIRE(objdump_is_there());
+  u32 loops = 0;
+  for (const std::string& loop : symbols("7look_up")) {
+    const bool elides = loop.find("3RtmI") != std::string::npos || loop.find("8AdaptiveI") != std::string::npos;
+    const bool cold = loop.find(".cold") != std::string::npos;  // the part of a loop for unlikely cases
+    if (!elides || cold || loop.find("3ArtE") == std::string::npos) continue;
+    INFO(loop);
+    const auto instructions = disassembled(loop);
+    CHECK(std::ranges::any_of(instructions, [](const Instruction& one) { return one.named("xend"); }));
+    ++loops;
+  }
+  if (loops == 0) WARN("skipped: this build has no pair of art and an eliding policy");
 }
 
 TEST_CASE("Codegen: the measured functions find the keys that are there", "[release]") {

@@ -100,7 +100,7 @@ class Adaptive : public ElidedLock<Adaptive<M, Bugs>, M, Bugs> {
   }
 
   template <class Me, class Body>
-  auto read(Me& me, Body&& body) {
+  [[gnu::always_inline]] auto read(Me& me, Body&& body) {
     Tx tx(*me.pool);
     auto attempt = this->inside(me, tx, body);
     return finish_reading(*attempt);

@@ -17,7 +17,7 @@ class OneAtomic : public CoarsePolicy<M> {
   explicit OneAtomic(const NoOptions&) {}
 
   template <class Me, class Body>
-  auto read(Me& me, Body&& body) {
+  [[gnu::always_inline]] auto read(Me& me, Body&& body) {
     operations_.fetch_add(1, kRelaxed);  // counts; orders nothing
     DirectTx<M> tx(*me.pool);
     auto attempt = body(tx);

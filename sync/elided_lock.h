@@ -40,7 +40,7 @@ class ElidedLock : public CoarsePolicy<M, Bugs> {
   using Counters = RtmCounters;
 
   template <class Me, class Body>
-  auto read(Me& me, Body&& body) {
+  [[gnu::always_inline]] auto read(Me& me, Body&& body) {
     DirectTx<M> tx(*me.pool);
     auto attempt = inside(me, tx, body);
     return finish_reading(*attempt);

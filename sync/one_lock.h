@@ -19,7 +19,7 @@ class OneLock : public CoarsePolicy<M> {
   explicit OneLock(const NoOptions&) {}
 
   template <class Me, class Body>
-  auto read(Me& me, Body&& body) {
+  [[gnu::always_inline]] auto read(Me& me, Body&& body) {
     DirectTx<M> tx(*me.pool);
     auto attempt = inside<Reading>(tx, body);
     return finish_reading(attempt);
@@ -33,7 +33,7 @@ class OneLock : public CoarsePolicy<M> {
 
  private:
   template <class Guard, class Body>
-  auto inside(DirectTx<M>& tx, Body& body) {
+  [[gnu::always_inline]] auto inside(DirectTx<M>& tx, Body& body) {
     Guard guard(lock_);
     return body(tx);
   }

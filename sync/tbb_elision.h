@@ -70,7 +70,7 @@ class TbbElision : public CoarsePolicy<M> {
   }
 
   template <class Me, class Body>
-  auto read(Me& me, Body&& body) {
+  [[gnu::always_inline]] auto read(Me& me, Body&& body) {
     DirectTx<M> tx(*me.pool);
     auto attempt = inside<Reading>(me, tx, body);
     return finish_reading(attempt);
@@ -84,7 +84,7 @@ class TbbElision : public CoarsePolicy<M> {
 
  private:
   template <class Guard, class Me, class Body>
-  auto inside(Me& me, DirectTx<M>& tx, Body& body) {
+  [[gnu::always_inline]] auto inside(Me& me, DirectTx<M>& tx, Body& body) {
     // A failure is ignored: when memory is out, only an operation that needs memory must fail.
     (void)me.pool->top_up();
     bool elided = false;
