@@ -63,8 +63,7 @@ class ChainedLine {
 
   template <class Tx>
   [[gnu::always_inline]] void prefetch_in(Tx&, const Key& key, Hint hint) const {
-    Layout::Machine::prefetch(table_.at(table_.guess(chained::hash_of(key)).number),
-                              hint == Hint::kFind ? Access::kRead : Access::kWrite);
+    table_.prefetch(chained::hash_of(key), hint);
   }
   /// Prefetches the first node of the key's chain.
   template <class Tx>
@@ -78,9 +77,7 @@ class ChainedLine {
   Attempt<bool> find_batch_in(Tx& tx, std::span<const Key> keys, std::span<Found> found, bool prefetched) const {
     for (std::size_t first = 0; first < keys.size(); first += kGroup) {
       const std::size_t end = std::min(keys.size(), first + kGroup);
-      for (std::size_t i = first; i < end && !prefetched; ++i) {
-        Layout::Machine::prefetch(table_.at(table_.guess(chained::hash_of(keys[i])).number), Access::kRead);
-      }
+      for (std::size_t i = first; i < end && !prefetched; ++i) prefetch_in(tx, keys[i], Hint::kFind);
       for (std::size_t i = first; i < end; ++i) {
         const auto one = find_in(tx, keys[i]);
         if (!one) [[unlikely]]
@@ -261,8 +258,8 @@ class ChainedLine {
     /// up to the number that one attempt may retire.
     static Attempt<bool> split_in(Tx& tx, const ReaderOf<Tx>& old, const ReaderOf<Tx>& born, u64 number) {
       const Word word(old.word());
-      // The new bucket is not locked. While it is unborn, nobody finds pairs there, and only an attempt that has locked
-      // the old bucket stores to it. Its word is stored after its pairs, so it is complete when it is found.
+      // The new bucket is not locked. While it is unborn, no attempt finds pairs there, and only an attempt that has
+      // locked the old bucket stores to it. Its word is stored after its pairs, so it is complete when it is found.
       if (!tx.upgrade(old)) return kRestart;
       split(tx, *old.node(), *born.node(), word, chained::free_key(number));
       return true;

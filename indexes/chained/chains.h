@@ -87,8 +87,7 @@ class Chains {
 
   template <class Tx>
   [[gnu::always_inline]] void prefetch_in(Tx&, const Key& key, Hint hint) const {
-    Layout::Machine::prefetch(table_.at(table_.guess(chained::hash_of(key)).number),
-                              hint == Hint::kFind ? Access::kRead : Access::kWrite);
+    table_.prefetch(chained::hash_of(key), hint);
   }
   /// Prefetches the first node of the key's chain, if it may hold the key.
   template <class Tx>
@@ -232,7 +231,7 @@ class Chains {
     const u32 count = static_cast<u32>(keys.size());
     for (u32 i = 0; i < count; ++i) {
       ways[i].hash = chained::hash_of(keys[i]);
-      if (!prefetched) Layout::Machine::prefetch(table_.at(table_.guess(ways[i].hash).number), Access::kRead);
+      if (!prefetched) table_.prefetch(ways[i].hash, Hint::kFind);
     }
     for (u32 i = 0; i < count; ++i) {
       if (!arrive(tx, ways[i])) return false;
@@ -285,8 +284,9 @@ class Chains {
       if constexpr (Layout::kLatchFreeReaders) {
         if (!tx.upgrade(old, born)) return kRestart;
       } else {
-        // The new bucket is not locked. While it is unborn, nobody finds a chain there, and only an attempt that has
-        // locked the old bucket stores to it. Its word is stored after its chain, so it is complete when it is found.
+        // The new bucket is not locked. While it is unborn, no attempt finds a chain there, and only an attempt that
+        // has locked the old bucket stores to it. Its word is stored after its chain, so it is complete when it is
+        // found.
         if (!tx.upgrade(old)) return kRestart;
       }
       split_chain(word, *old.node(), *born.node());

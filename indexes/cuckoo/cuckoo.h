@@ -85,7 +85,7 @@ class CuckooTable {
 
   template <class Tx>
   [[gnu::always_inline]] void prefetch_in(Tx&, const Key& key, Hint hint) const {
-    prefetch_bucket(id_of(key).hashes().home(), hint == Hint::kFind ? Access::kRead : Access::kWrite);
+    table_.prefetch(id_of(key).hashes().home(), hint);
   }
 
   /// Finds several keys: found[i] answers keys[i]. kGroup keys advance together.
@@ -93,12 +93,12 @@ class CuckooTable {
   Attempt<bool> find_batch_in(Tx& tx, std::span<const Key> keys, std::span<Found> found, bool prefetched) const {
     for (std::size_t first = 0; first < keys.size(); first += kGroup) {
       const std::size_t count = std::min(keys.size() - first, kGroup);
-      for (std::size_t i = 0; i < count && !prefetched; ++i) prefetch_bucket(id_of(keys[first + i]).hashes().home());
+      for (std::size_t i = 0; i < count && !prefetched; ++i) prefetch_in(tx, keys[first + i], Hint::kFind);
       u32 strays = 0;  // bit i: the other bucket of key i must be read
       for (u32 i = 0; i < count; ++i) {
         const Id id = id_of(keys[first + i]);
         const auto one = find_at_home(tx, id, [&] {
-          prefetch_bucket(id.hashes().other());
+          table_.prefetch(id.hashes().other(), Hint::kFind);
           strays |= u32{1} << i;
           return Attempt<Found>(Found());
         });
@@ -277,9 +277,6 @@ class CuckooTable {
     place.word = Word(word);
     return true;
   }
-  [[gnu::always_inline]] void prefetch_bucket(u64 hash, Access access = Access::kRead) const {
-    prefetch_object<typename Layout::Machine>(table_.at(table_.guess(hash).number), access);
-  }
 
   /// Continues a lookup after a miss in the home bucket, which had this word.
   template <class Tx>
@@ -449,7 +446,8 @@ class CuckooTable {
       }
     }
     /// Splits a bucket, and brings its strays home. The new bucket is not locked if its word says which slots hold
-    /// pairs: while it is unborn, nobody finds any, and only an attempt that has locked the old bucket stores to it.
+    /// pairs: while it is unborn, no attempt finds any, and only an attempt that has locked the old bucket stores to
+    /// it.
     template <class Tx>
     Attempt<bool> split_in(Tx& tx, const ReaderOf<Tx>& old, const ReaderOf<Tx>& born, u64 number) const {
       const Word word(old.word());

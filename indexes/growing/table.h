@@ -114,6 +114,11 @@ class Table {
     if ((hash & mask) < shape_.claimed.load()) mask = 2 * mask + 1;
     return {hash & mask, mask};
   }
+  /// Prefetches the bucket that guess() names, for an operation to come.
+  [[gnu::always_inline]] void prefetch(u64 hash, Hint hint) const {
+    prefetch_object<typename Layout::Machine>(at(guess(hash).number),
+                                              hint == Hint::kFind ? Access::kRead : Access::kWrite);
+  }
   /// Returns true if the table may grow further: a hint.
   bool may_grow() const { return Buckets::level_of(shape_.mask.load() + 1) < most_bits_; }
   /// Returns the number of buckets, claimed ones included: a hint, but all of them have memory.
