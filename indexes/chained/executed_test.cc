@@ -1,8 +1,6 @@
 // Counts what operations of chained tables execute under olc, and the lines that they read.
-#include <algorithm>
 #include <cstdio>
 #include <functional>
-#include <vector>
 
 #include "indexes/chained/chained.h"
 #include "indexes/chained/node.h"
@@ -21,21 +19,6 @@ struct Bounds {
   u64 update, insert;
 };
 
-/// Returns the median of a count over operations on some keys, or nothing where that is not allowed.
-std::optional<Executed> usual(const std::function<void(u64 i)>& operation) {
-  constexpr u64 kKeys = 25;
-  std::vector<u64> instructions, locked;
-  for (u64 i = 0; i < kKeys; ++i) {
-    const auto one = executed([&] { operation(i); });
-    if (!one) return std::nullopt;
-    instructions.push_back(one->instructions);
-    locked.push_back(one->locked);
-  }
-  std::ranges::sort(instructions);
-  std::ranges::sort(locked);
-  return Executed{instructions[kKeys / 2], locked[kKeys / 2]};
-}
-
 template <template <class Layout, class Key> class Index>
 void check_counts(const char* name, Bounds most) {
   Synchronized<Index, Olc<Native>, U64Key> index(Spec::parse("olc"), MemoryConfig{});
@@ -44,7 +27,7 @@ void check_counts(const char* name, Bounds most) {
   for (u64 i = 0; i < kKeys; ++i) index.insert(me, mix64(i), i);
   const auto check = [&](const char* kind, u64 instructions, u64 locked, const std::function<void(u64 i)>& operation) {
     INFO(kind << " in " << name);
-    const auto executed = usual(operation);
+    const auto executed = executed_by_most(operation);
     if (!executed) {
       WARN("skipped: this system does not let a process trace another");
       return;

@@ -1,8 +1,6 @@
 // Counts what operations of cuckoo execute under olc, in a table whose buckets are large.
-#include <algorithm>
 #include <cstdio>
 #include <functional>
-#include <vector>
 
 #include "indexes/cuckoo/cuckoo.h"
 #include "src/machine/native.h"
@@ -13,21 +11,6 @@
 
 namespace latchlab::testing {
 namespace {
-
-/// Returns the medians of instructions and of locked instructions over some keys, or nothing where that is not allowed.
-std::optional<Executed> medians(const std::function<void(u64 i)>& operation) {
-  constexpr u64 kKeys = 25;
-  std::vector<u64> instructions, locked;
-  for (u64 i = 0; i < kKeys; ++i) {
-    const auto one = executed([&] { operation(i); });
-    if (!one) return std::nullopt;
-    instructions.push_back(one->instructions);
-    locked.push_back(one->locked);
-  }
-  std::ranges::sort(instructions);
-  std::ranges::sort(locked);
-  return Executed{instructions[kKeys / 2], locked[kKeys / 2]};
-}
 
 TEST_CASE("cuckoo: under olc an update and an insert at home lock one instruction, a lookup none", "[release]") {
   using Index = Synchronized<Cuckoo, Olc<Native>, U64Key>;
@@ -49,7 +32,7 @@ TEST_CASE("cuckoo: under olc an update and an insert at home lock one instructio
   };
   for (const Operation& operation : operations) {
     INFO(operation.name);
-    const auto executed = medians(operation.run);
+    const auto executed = executed_by_most(operation.run);
     if (!executed) {
       WARN("skipped: this system does not let a process trace another");
       return;

@@ -5,9 +5,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <csignal>
 #include <cstddef>
 #include <cstring>
+#include <vector>
 
 namespace latchlab::testing {
 
@@ -58,6 +60,20 @@ std::optional<Executed> executed(const std::function<void()>& run) {
   kill(child, SIGKILL);
   waitpid(child, &status, 0);
   return traced ? std::optional(executed) : std::nullopt;
+}
+
+std::optional<Executed> executed_by_most(const std::function<void(u64 i)>& operation) {
+  constexpr u64 kTimes = 25;
+  std::vector<u64> instructions, locked;
+  for (u64 i = 0; i < kTimes; ++i) {
+    const auto one = executed([&] { operation(i); });
+    if (!one) return std::nullopt;
+    instructions.push_back(one->instructions);
+    locked.push_back(one->locked);
+  }
+  std::ranges::sort(instructions);
+  std::ranges::sort(locked);
+  return Executed{instructions[kTimes / 2], locked[kTimes / 2]};
 }
 
 }  // namespace latchlab::testing

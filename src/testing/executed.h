@@ -16,4 +16,8 @@ struct Executed {
 /// another.
 std::optional<Executed> executed(const std::function<void()>& run);
 
+/// Counts `operation(i)` for several i, and returns the median of each count. So an operation that happens to grow the
+/// index does not count. Returns nothing where a process may not trace another.
+std::optional<Executed> executed_by_most(const std::function<void(u64 i)>& operation);
+
 }  // namespace latchlab::testing
