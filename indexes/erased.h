@@ -172,12 +172,10 @@ class ErasedSession : public Base {
   }
   void prefetch(std::span<const ErasedKey> keys, Hint hint) final {
     if constexpr (kPrefetches<Index>) {
-      std::array<Hint, kMostInAttempt> hints;
-      hints.fill(hint);
       in_batches(keys, [&](std::span<const Raw> raws, std::size_t) {
-        for (; !raws.empty(); raws = raws.subspan(std::min(raws.size(), hints.size()))) {
-          const auto some = raws.first(std::min(raws.size(), hints.size()));
-          index_.prefetch(me_, some, std::span<const Hint>(hints.data(), some.size()));
+        for (; !raws.empty(); raws = raws.subspan(std::min<std::size_t>(raws.size(), kMostInAttempt))) {
+          const auto some = raws.first(std::min<std::size_t>(raws.size(), kMostInAttempt));
+          index_.prefetch(me_, some, hint);
           if constexpr (kPrefetchesFurther<Index>) index_.prefetch_further(me_, some);
         }
       });

@@ -184,11 +184,12 @@ Spec index_meant(Spec index, const Registry& registry) {
   const std::string meant = registry.index_meant(index);
   if (meant == index.name) return index;
   const auto member = std::ranges::find(registry.pairs(), meant, &Pair::index);
-  for (const auto& [key, value] : index.options) {
-    if (member == registry.pairs().end()) break;  // not in this build, which is for the search for the pair to say
-    if (std::ranges::count(member->index_options, key, &OptionInfo::key) != 0) continue;
-    throw InputError(fmt::format("--index: '{}' is {}, by its option {}, and that has no option {}", index.str(),
-                                 member->index, member->meant_by.option, key));
+  if (member != registry.pairs().end()) {  // otherwise it is not in this build, as the search for the pair will say
+    for (const auto& [key, value] : index.options) {
+      if (std::ranges::count(member->index_options, key, &OptionInfo::key) != 0) continue;
+      throw InputError(fmt::format("--index: '{}' is {}, by its option {}, and that has no option {}", index.str(),
+                                   member->index, member->meant_by.option, key));
+    }
   }
   index.name = meant;
   return index;

@@ -218,16 +218,10 @@ Batching parse_batch(std::string_view text) {
   const std::size_t colon = std::min(text.find(':'), text.size());
   const std::string_view keys = text.substr(0, colon), how = text.substr(std::min(colon + 1, text.size()));
   BatchOrder order = BatchOrder::kSideBySide;
-  if (colon != text.size()) {
-    for (const BatchOrder other : {BatchOrder::kInTurn, BatchOrder::kRolling}) {
-      if (how == word(other)) order = other;
-    }
-    if (order == BatchOrder::kSideBySide) {
-      throw InputError(
-          fmt::format("--batch: '{}' is not a batch; write 16 (side by side), 16:rolling, 16:in-turn or auto", text));
-    }
-  }
-  if (keys.empty() || !std::ranges::all_of(keys, [](char c) { return c >= '0' && c <= '9'; })) {
+  if (how == word(BatchOrder::kInTurn)) order = BatchOrder::kInTurn;
+  if (how == word(BatchOrder::kRolling)) order = BatchOrder::kRolling;
+  const bool in_unknown_order = colon != text.size() && order == BatchOrder::kSideBySide;
+  if (in_unknown_order || keys.empty() || !std::ranges::all_of(keys, [](char c) { return c >= '0' && c <= '9'; })) {
     throw InputError(
         fmt::format("--batch: '{}' is not a batch; write 16 (side by side), 16:rolling, 16:in-turn or auto", text));
   }

@@ -1,5 +1,6 @@
 // Bugs of cuckoo tables for tests to switch on (sync/seeded_bugs.h explains their use). A miss that is believed from a
-// latched word has no flag of its own: it is kDropValidation, since an answer from a latched word does not validate.
+// latched word has no flag of its own. A reader enters only an unlatched word, and kDropValidation leaves out the check
+// that it has not been latched since.
 #pragma once
 
 namespace latchlab::cuckoo {

@@ -123,7 +123,7 @@ class Oracle {
         return differ("for_each", key, std::to_string(at->second) + " instead of " + std::to_string(value));
     }
     for (const auto& [key, value] : seen) {
-      if (!model_.contains(key)) return differ("for_each", key, "nobody inserted it");
+      if (!model_.contains(key)) return differ("for_each", key, "it was never inserted");
     }
   }
 

@@ -191,6 +191,8 @@ class ProgramOnIndex {
     if constexpr (requires { index_.prefetch(threads_[id], keys, Hint::kFind); }) {
       index_.prefetch(threads_[id], keys, Hint::kFind);  // changes nothing, and must bear any change beside it
     }
+    if constexpr (requires { index_.prefetch_further(threads_[id], keys); })
+      index_.prefetch_further(threads_[id], keys);
     index_.find_batch(threads_[id], keys, found);
     const u64 returned = history_.now();
     for (u32 i = 0; i < 2; ++i) {
@@ -205,7 +207,7 @@ class ProgramOnIndex {
     const std::size_t seen =
         index_.scan(threads_[id], program_.keys[op.key], op.value, [&](const auto& key, u64 value) {
           const u32 number = program_.number_of(key);
-          expect(number != ~0u, "a scan returned a key that nobody inserted");
+          expect(number != ~0u, "a scan returned a key that was never inserted");
           expect(number >= op.key, "a scan returned a key before its start");
           expect(pairs.empty() || pairs.back().first < number, "a scan is out of order");
           pairs.emplace_back(number, value);
