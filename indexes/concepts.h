@@ -14,6 +14,7 @@
 #include "src/base/types.h"
 #include "src/memory/memory_config.h"
 #include "sync/attempt.h"
+#include "sync/change.h"
 
 namespace latchlab {
 
@@ -81,6 +82,13 @@ inline constexpr bool kChangesBatches =
       index.insert_batch(me, keys, values, changed, order);
       index.update_batch(me, keys, values, changed, order);
       index.erase_batch(me, keys, changed, order);
+    };
+
+/// True if an index can change a key in one step from what is there to a function of it.
+template <class Index>
+inline constexpr bool kModifies =
+    requires(Index& index, typename Index::ThreadState& me, typename Index::Raw key, Found (*f)(Found) noexcept) {
+      { index.modify(me, key, f) } -> std::same_as<Modified>;
     };
 
 }  // namespace latchlab

@@ -20,6 +20,7 @@
 #include "src/memory/memory_config.h"
 #include "src/stats/counters.h"
 #include "sync/attempt.h"
+#include "sync/change.h"
 
 namespace latchlab {
 
@@ -59,6 +60,9 @@ class Erased {
   /// The callback for one pair; the key is valid only during the call.
   using Visit = std::function<void(ErasedKey key, u64 value)>;
 
+  /// The function of a modification.
+  using Change = std::function<Found(Found before)>;
+
   /// One thread's access to the index. That thread makes, uses and destroys the session, before the index is destroyed.
   /// A span of one key is one call of the index's operation. A longer span is a batch if the index takes batches. All
   /// spans have the length of `keys`.
@@ -75,6 +79,10 @@ class Erased {
     /// stay done, and the rest of `done` is left as it was.
     virtual void put(Put how, std::span<const ErasedKey> keys, std::span<const u64> values, std::span<bool> done,
                      BatchOrder order) = 0;
+    /// Changes the value of the key in one step to change(what it is), where nothing stands for an absent key, and
+    /// returns both. `change` is pure, does not throw, and may run several times. Must not be called if the index does
+    /// not modify. Throws as put.
+    virtual Modified modify(ErasedKey key, const Change& change) = 0;
     /// Sets done[i] to whether keys[i] was present.
     virtual void erase(std::span<const ErasedKey> keys, std::span<bool> done, BatchOrder order) = 0;
 
@@ -105,6 +113,8 @@ class Erased {
   [[nodiscard]] virtual bool numbers() const = 0;
   /// Returns false for an index that keeps nothing, so that there is nothing to check.
   [[nodiscard]] virtual bool keeps() const = 0;
+  /// Returns true if the index modifies.
+  [[nodiscard]] virtual bool modifies() const = 0;
   /// Returns true if the index counts the nodes that find visits.
   [[nodiscard]] virtual bool counts_visits() const = 0;
   /// Returns the memory that the index holds beside the index object itself.
@@ -158,6 +168,13 @@ class ErasedSession : public Base {
         case Put::kUpdate: done[i] = index_.update(me_, key, values[i]); break;
         case Put::kUpsert: done[i] = index_.upsert(me_, key, values[i]); break;
       }
+    }
+  }
+  Modified modify(ErasedKey key, const Erased::Change& change) final {
+    if constexpr (kModifies<Index>) {
+      return index_.modify(me_, raw_of<Raw>(key), [&](Found before) noexcept { return change(before); });
+    } else {
+      return {};
     }
   }
   void erase(std::span<const ErasedKey> keys, std::span<bool> done, BatchOrder order) final {
@@ -227,6 +244,7 @@ class ErasedOf : public Base {
   [[nodiscard]] bool ordered() const final { return Index::kOrdered; }
   [[nodiscard]] bool numbers() const final { return std::is_same_v<typename Index::Raw, u64>; }
   [[nodiscard]] bool keeps() const final { return keeps_pairs<Index>(); }
+  [[nodiscard]] bool modifies() const final { return kModifies<Index>; }
   [[nodiscard]] bool counts_visits() const final { return kCountsVisits<Index>; }
   [[nodiscard]] Footprint bytes() const final { return index_.bytes(); }
   [[nodiscard]] std::size_t own_bytes() const final { return sizeof(Index); }

@@ -34,7 +34,8 @@ class StringSession {
   using Visit = std::function<void(std::string_view key, u64 value)>;
   using Strings = std::vector<std::string>;
 
-  explicit StringSession(Erased& index) : numbers_(index.numbers()), session_(index.join()) {}
+  explicit StringSession(Erased& index)
+      : numbers_(index.numbers()), modifies_(index.modifies()), session_(index.join()) {}
 
   Found find(std::string_view key) {
     Found found = ~u64{0};  // find must overwrite this
@@ -56,6 +57,8 @@ class StringSession {
     session_->erase(std::span(&erased, 1), std::span(&done, 1), BatchOrder::kInTurn);
     return done;
   }
+  bool modifies() const { return modifies_; }
+  Modified modify(std::string_view key, const Erased::Change& change) { return session_->modify(key_of(key), change); }
   std::vector<bool> insert_batch(const Strings& keys, const std::vector<u64>& values, BatchOrder order) {
     return changed(keys.size(), [&](auto done) { session_->put(Put::kInsert, keys_of(keys), values, done, order); });
   }
@@ -97,7 +100,7 @@ class StringSession {
     };
   }
 
-  const bool numbers_;
+  const bool numbers_, modifies_;
   const std::unique_ptr<Erased::Session> session_;
 };
 

@@ -43,11 +43,12 @@ class Null {
     return Found();
   }
   template <class Tx>
-  Attempt<bool> put_in(Tx&, const Key&, u64, Put) {
+  Attempt<bool> put_in(Tx&, const Key&, const auto& value, Put) {
+    value.change(Nowhere());
     return true;
   }
   template <class Tx>
-  Attempt<bool> erase_in(Tx&, const Key&) {
+  Attempt<bool> erase_in(Tx&, const Key&, const auto&) {
     return true;
   }
 
@@ -63,6 +64,13 @@ class Null {
   /// Does nothing: there is nothing to free.
   template <class Pool>
   void free_all(Pool&) {}
+
+ private:
+  /// The cell of a value that is not kept.
+  struct Nowhere {
+    u64 load() const { return 0; }
+    void store(u64) const {}
+  };
 };
 
 }  // namespace latchlab

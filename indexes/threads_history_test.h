@@ -94,6 +94,7 @@ class ThreadsHistory {
     const std::string& key = program_.keys[op.key];
     Call call{static_cast<CallKind>(op.verb), false, op.value, history_.now(), 0, id};
     try {
+      if (session.modifies() && goes_by_modify(op)) return modify(session, op, call);
       switch (op.verb) {
         case RaceVerb::kInsert: call.yes = session.insert(key, op.value); break;
         case RaceVerb::kUpdate: call.yes = session.update(key, op.value); break;
@@ -104,6 +105,18 @@ class ThreadsHistory {
       call.kind = CallKind::kFind;  // a find that finds nothing, since the index was full and the key absent
     }
     call.returned = history_.now();
+    history_.add(op.key, call);
+  }
+
+  // Does what the operation does by modify. The value that it found counts as a find at the same time.
+  void modify(StringSession& session, const RaceOp& op, Call call) {
+    const Modified done = session.modify(program_.keys[op.key], [&op](Found before) { return after(op, before); });
+    call.returned = history_.now();
+    call.yes = answer(op, done.before);
+    history_.add(op.key, call);
+    call.kind = CallKind::kFind;
+    call.yes = done.before.has_value();
+    call.value = done.before.value_or(0);
     history_.add(op.key, call);
   }
 

@@ -82,6 +82,7 @@
 #include "src/memory/pool_lease.h"
 #include "src/reclaim/reclaimer.h"
 #include "sync/attempt.h"
+#include "sync/change.h"
 #include "sync/promises.h"
 
 namespace latchlab {
@@ -221,11 +222,12 @@ concept IndexBody =
     std::default_initializable<Index> && requires(Index& index, const Index& constant, Tx& tx,
                                                   const typename Index::Key& key, Pool<typename Tx::Machine>& pool) {
       { constant.find_in(tx, key) } -> std::same_as<Attempt<Found>>;
-      { index.put_in(tx, key, u64{}, Put::kInsert) } -> SaysWhetherPut;
+      // sync/change.h says what a value offers, and a condition.
+      { index.put_in(tx, key, SetTo(), Put::kInsert) } -> SaysWhetherPut;
       // An update makes no block, so it cannot fail half way through a batch.
-      { index.put_in(tx, key, u64{}, Put::kUpdate) } -> SaysWhetherPut;
-      { index.put_in(tx, key, u64{}, Put::kUpsert) } -> SaysWhetherPut;
-      { index.erase_in(tx, key) } -> std::same_as<Attempt<bool>>;
+      { index.put_in(tx, key, SetTo(), Put::kUpdate) } -> SaysWhetherPut;
+      { index.put_in(tx, key, SetTo(), Put::kUpsert) } -> SaysWhetherPut;
+      { index.erase_in(tx, key, AnyValue()) } -> std::same_as<Attempt<bool>>;
       // The bytes of one attempt beyond those that a pool has ready (16 KiB).
       { Index::extra_bytes(key) } -> std::same_as<std::size_t>;
       index.free_all(pool);  // called while no other thread uses the index

@@ -32,6 +32,7 @@
 #include "src/memory/memory.h"
 #include "src/memory/pool_lease.h"
 #include "sync/attempt.h"
+#include "sync/change.h"
 #include "sync/concepts.h"
 
 namespace latchlab {
@@ -210,17 +211,78 @@ class Synchronized {
     });
   }
   /// Inserts the pair if the key is absent. Returns true if it was absent; otherwise its value is unchanged.
-  [[gnu::always_inline]] bool insert(ThreadState& me, Raw raw, u64 value) { return put(me, raw, value, Put::kInsert); }
+  [[gnu::always_inline]] bool insert(ThreadState& me, Raw raw, u64 value) {
+    return put(me, raw, SetTo(value), Put::kInsert);
+  }
   /// Changes the value if the key is present. Returns true if it was present.
-  [[gnu::always_inline]] bool update(ThreadState& me, Raw raw, u64 value) { return put(me, raw, value, Put::kUpdate); }
+  [[gnu::always_inline]] bool update(ThreadState& me, Raw raw, u64 value) {
+    return put(me, raw, SetTo(value), Put::kUpdate);
+  }
   /// Sets the value of the key. Returns true if the key was absent.
-  bool upsert(ThreadState& me, Raw raw, u64 value) { return put(me, raw, value, Put::kUpsert); }
+  bool upsert(ThreadState& me, Raw raw, u64 value) { return put(me, raw, SetTo(value), Put::kUpsert); }
   /// Erases the key. Returns true if it was present.
   bool erase(ThreadState& me, Raw raw) {
-    if constexpr (kLearns) me.watch.pass(1);
-    const typename Key::Spelling spelling(raw);
-    reserve(me);
-    return policy_.write(me, [this, key = spelling.key()](auto& tx) { return index_.erase_in(tx, key); });
+    return erase_by(me, raw, [this](auto& tx, const Key& key) { return index_.erase_in(tx, key, AnyValue()); });
+  }
+
+  // The functions that the next three call run inside attempts (sync/change.h): they are pure, do not throw, and may
+  // run more than once for one call.
+
+  /// Changes the value of a present key to change(value), which may be nothing to leave it as it is.
+  template <class Change>
+  Changed update_if(ThreadState& me, Raw raw, const Change& change) {
+    Changed outcome = Changed::kAbsent;
+    const auto observed = [&](u64 before) noexcept {
+      static_assert(noexcept(change(before)));
+      const Found after = change(before);
+      outcome = after ? Changed::kChanged : Changed::kLeft;
+      return after;
+    };
+    (void)put(me, raw, ChangeBy(observed), Put::kUpdate, [&outcome] { outcome = Changed::kAbsent; });
+    return outcome;
+  }
+  /// Erases the pair of a present key if wanted(value) is true.
+  template <class Wanted>
+  Changed erase_if(ThreadState& me, Raw raw, const Wanted& wanted) {
+    Changed outcome = Changed::kAbsent;
+    const auto observed = [&](u64 value) noexcept {
+      static_assert(noexcept(wanted(value)));
+      const bool goes = wanted(value);
+      outcome = goes ? Changed::kChanged : Changed::kLeft;
+      return goes;
+    };
+    (void)erase_by(me, raw, [&](auto& tx, const Key& key) {
+      outcome = Changed::kAbsent;
+      return index_.erase_in(tx, key, ValueThat(observed));
+    });
+    return outcome;
+  }
+  /// Changes the value of a key in one step, from what it is to f(what it is); nothing stands for an absent key.
+  /// Returns both. A change of a present value is one attempt. An insert is two attempts, and an erase as well; each
+  /// repeats if another thread changes the key between them. Throws as insert and erase do, and has then changed
+  /// nothing.
+  template <class F>
+  Modified modify(ThreadState& me, Raw raw, const F& f) {
+    static_assert(noexcept(f(Found())), "it runs inside an attempt, which an exception would leave half done");
+    Modified done;
+    // The value of a key that f wants gone stays here, and goes below.
+    const auto change = [&](u64 before) noexcept {
+      done = {before, f(Found(before))};
+      return done.after;
+    };
+    const auto goes = [&](u64 before) noexcept { return !change(before); };
+    for (;;) {
+      if (put(me, raw, ChangeBy(change), Put::kUpdate)) {
+        if (done.after) return done;
+      } else {
+        // The miss was one moment. If an insert is needed, the key may have come meanwhile; then the upsert changes it.
+        const Found first = f(Found());
+        if (!first) return {};
+        if (put(me, raw, ChangeBy(change, *first), Put::kUpsert)) return {Found(), first};
+        if (done.after) return done;
+      }
+      if (erase_if(me, raw, goes) == Changed::kChanged) return done;
+    }
   }
 
   /// Calls `visit(key, value)` for the first `limit` pairs from `from` on, in order, and returns their number. `visit`
@@ -329,7 +391,7 @@ class Synchronized {
     policy_.write(me, [&](auto& tx) -> Attempt<bool> {
       Attempt<bool> all(true);
       for (std::size_t i = 0; i < keys.size(); ++i) {
-        const auto one = index_.put_in(tx, keys[i], values[i], Put::kUpdate);
+        const auto one = index_.put_in(tx, keys[i], SetTo(values[i]), Put::kUpdate);
         // Only a scout is refused here. It goes on, to touch the pages of all keys.
         if (!one) {
           all = one.failure();
@@ -379,7 +441,12 @@ class Synchronized {
       throw std::bad_alloc();
   }
 
-  [[gnu::always_inline]] bool put(ThreadState& me, Raw raw, u64 value, Put how) {
+  struct Nothing {
+    void operator()() const {}
+  };
+  /// Puts a value (sync/change.h). Calls `begin()` at the beginning of each attempt.
+  template <class Value, class Begin = Nothing>
+  [[gnu::always_inline]] bool put(ThreadState& me, Raw raw, const Value value, Put how, const Begin begin = {}) {
     if constexpr (kLearns) me.watch.pass(1);
     const typename Key::Spelling spelling(raw);
     const Key key = spelling.key();
@@ -387,8 +454,10 @@ class Synchronized {
     if (const std::size_t extra = Body::extra_bytes(key); extra != 0) (void)me.pool->top_up(extra);
     const auto once = [&]() __attribute__((always_inline)) {
       if (how != Put::kUpdate) reserve(me);
-      return policy_.write(me, [this, key, value, how](auto& tx)
-                                   __attribute__((always_inline)) { return index_.put_in(tx, key, value, how); });
+      return policy_.write(me, [this, key, value, how, begin](auto& tx) __attribute__((always_inline)) {
+        begin();
+        return index_.put_in(tx, key, value, how);
+      });
     };
     auto placed = once();
     if constexpr (std::same_as<decltype(placed), PutResult>) {
@@ -412,6 +481,14 @@ class Synchronized {
       }
     }
     return changed;
+  }
+  /// Runs an erasing body.
+  template <class EraseIn>
+  [[gnu::always_inline]] bool erase_by(ThreadState& me, Raw raw, const EraseIn& erase_in) {
+    if constexpr (kLearns) me.watch.pass(1);
+    const typename Key::Spelling spelling(raw);
+    reserve(me);
+    return policy_.write(me, [key = spelling.key(), &erase_in](auto& tx) { return erase_in(tx, key); });
   }
   static bool was_put(bool put) { return put; }
   static bool was_put(PutResult placed) { return placed == PutResult::kYes; }

@@ -34,22 +34,22 @@ class OnePair {
   }
 
   template <class Tx>
-  Attempt<PutResult> put_in(Tx& tx, Key key, u64 value, Put how) {
+  Attempt<PutResult> put_in(Tx& tx, Key key, const auto& value, Put how) {
     auto at = tx.enter(&node_);
     const bool found = has(at, key);
     if (found ? how == Put::kInsert : how == Put::kUpdate) return tx.confirm(PutResult::kNo, at);
     if (!found && at->used.load() != 0) return tx.confirm(PutResult::kNoRoom, at);
     if (!tx.upgrade(at)) return kRestart;
     at->key.store(key.raw());
-    at->value.store(value);
+    found ? value.change(at->value) : at->value.store(value.first());
     at->used.store(1);
     return found && how == Put::kUpsert ? PutResult::kNo : PutResult::kYes;
   }
 
   template <class Tx>
-  Attempt<bool> erase_in(Tx& tx, Key key) {
+  Attempt<bool> erase_in(Tx& tx, Key key, const auto& wanted) {
     auto at = tx.enter(&node_);
-    if (!has(at, key)) return tx.confirm(false, at);
+    if (!has(at, key) || !wanted.fits(at->value)) return tx.confirm(false, at);
     if (!tx.upgrade(at)) return kRestart;
     at->used.store(0);
     return true;

@@ -80,7 +80,7 @@ class Art {
   /// Returns true if the pair was absent (insert, upsert) or present (update). An insert of a present key and an update
   /// of an absent one change nothing and return false.
   template <class Tx>
-  [[gnu::always_inline]] Attempt<bool> put_in(Tx& tx, const Key& key, u64 value, Put how) {
+  [[gnu::always_inline]] Attempt<bool> put_in(Tx& tx, const Key& key, const auto& value, Put how) {
     auto parent = first_parent(tx);
     ReaderOf<Tx> at;
     Way way;
@@ -89,38 +89,39 @@ class Art {
     switch (end) {
       case End::kNone:
         if (how == Put::kUpdate) return tx.confirm(false, at);
-        return add(tx, parent, at, key, value, way.skipped);
+        return add(tx, parent, at, key, value.first(), way.skipped);
       case End::kFreeSlot:
         if (how == Put::kUpdate) return tx.confirm(false, at);
-        return add_in(tx, at, way, key, value);
+        return add_in(tx, at, way, key, value.first());
       case End::kValue:
         if (how == Put::kInsert) return tx.confirm(false, at);
         if (!tx.upgrade(at)) return kRestart;
-        Node::replace(way.slot, value);
+        value.change(Node::writable(way.slot));
         return how == Put::kUpdate;
       case End::kLeaf: return put_in_leaf(tx, at, way, key, value, how);
       case End::kPathDiffers:
         if (how == Put::kUpdate) return tx.confirm(false, at);
-        return rarely(tx, [&](auto& more) { return branch(more, parent, at, key, value); });
+        return rarely(tx, [&](auto& more) { return branch(more, parent, at, key, value.first()); });
       case End::kChanged:
       case End::kFurther: break;
     }
     __builtin_unreachable();
   }
 
-  /// Returns true if the key was present.
+  /// Returns true if the key was present and its value is one that is wanted.
   template <class Tx>
-  Attempt<bool> erase_in(Tx& tx, const Key& key) {
+  Attempt<bool> erase_in(Tx& tx, const Key& key, const auto& wanted) {
     ReaderOf<Tx> parent = tx.enter(root()), at;
     Way way;
     const End end = Descent::descend(tx, root(), key, parent, at, way);
     if (end == End::kChanged) return kRestart;
-    if (end == End::kValue) return remove(tx, parent, at, key);
+    if (end == End::kValue) return wanted.fits(*way.slot) ? remove(tx, parent, at, key) : tx.confirm(false, at);
     if (end != End::kLeaf) return tx.confirm(false, at);
     const Child child(way.word);
     Leaf* const leaf = child.template as_leaf<Leaf>();
     if (!at.follow(leaf)) return kRestart;
-    if (Leaf::find(child, key) == nullptr) return tx.confirm(false, at);
+    const auto* const value = Leaf::find(child, key);
+    if (value == nullptr || !wanted.fits(*value)) return tx.confirm(false, at);
     const std::size_t bytes = leaf->bytes(child.pairs());
     if (child.pairs() == 1) {
       const Attempt<bool> removed = remove(tx, parent, at, key);
@@ -303,8 +304,8 @@ class Art {
   }
 
   template <class Tx, class Reader>
-  [[gnu::always_inline]] Attempt<bool> put_in_leaf(Tx& tx, const Reader& at, const Way& way, const Key& key, u64 value,
-                                                   Put how) {
+  [[gnu::always_inline]] Attempt<bool> put_in_leaf(Tx& tx, const Reader& at, const Way& way, const Key& key,
+                                                   const auto& value, Put how) {
     const Child child(way.word);
     Leaf* const leaf = child.template as_leaf<Leaf>();
     const u32 pairs = child.pairs();
@@ -312,17 +313,17 @@ class Art {
     if (auto* const value_of_key = Leaf::find(child, key); value_of_key != nullptr) {
       if (how == Put::kInsert) return tx.confirm(false, at);
       if (!tx.upgrade(at)) return kRestart;
-      value_of_key->store(value);
+      value.change(*value_of_key);
       return how == Put::kUpdate;
     }
     if (how == Put::kUpdate) return tx.confirm(false, at);
     if (pairs == Leaf::kMaxPairs)
-      return rarely(tx, [&](auto& more) { return split_leaf(more, at, child, key, value); });
+      return rarely(tx, [&](auto& more) { return split_leaf(more, at, child, key, value.first()); });
     if constexpr (Leaf::kMaxPairs > 1) {
       static_assert(Leaf::room(1) > 1 && Leaf::room(3) > 3);
-      if (pairs == 2) return grow_leaf<2>(tx, at, way, key, value);
+      if (pairs == 2) return grow_leaf<2>(tx, at, way, key, value.first());
       if (!tx.upgrade(at)) return kRestart;
-      leaf->append(pairs, key, value);  // stored before the word that publishes it
+      leaf->append(pairs, key, value.first());  // stored before the word that publishes it
       Node::replace(way.slot, child.with_next_place().word());
     }
     return true;

@@ -131,8 +131,10 @@ class Node {
   void replace(u8 byte, u64 word) {
     visit([&](auto& node) { node.replace(byte, word); });
   }
+  /// Returns a slot that find() returned, to store to it after an upgrade.
+  static Cell64& writable(const Cell64* slot) { return const_cast<Cell64&>(*slot); }
   /// Replaces the word of a slot that find() returned.
-  static void replace(const Cell64* slot, u64 word) { const_cast<Cell64*>(slot)->store(word); }
+  static void replace(const Cell64* slot, u64 word) { writable(slot).store(word); }
   void remove(u8 byte) {
     visit([&](auto& node) { node.remove(byte); });
   }

@@ -89,7 +89,7 @@ class ChainedLine {
   }
 
   template <class Tx>
-  Attempt<bool> put_in(Tx& tx, const Key& key, u64 value, Put how) {
+  Attempt<bool> put_in(Tx& tx, const Key& key, const auto& value, Put how) {
     Way<Tx> way(key);
     if (!arrive(tx, way)) [[unlikely]]
       return kRestart;
@@ -100,7 +100,7 @@ class ChainedLine {
       if (const u32 slot = pairs.slot_of(key.raw()); slot != kSlots) {
         if (how == Put::kInsert) return tx.confirm(false, way.at);
         if (!tx.upgrade(way.at)) return kRestart;
-        pairs.value[slot].store(value);
+        value.change(pairs.value[slot]);
         return how == Put::kUpdate;
       }
       if (room == nullptr && pairs.slot_of(free) != kSlots) room = &pairs;
@@ -113,13 +113,13 @@ class ChainedLine {
       room = &node->pairs;
     }
     if (!table_.upgrade(tx, way.hash, +1, way.at)) return kRestart;
-    room->put(room->slot_of(free), key.raw(), value);
+    room->put(room->slot_of(free), key.raw(), value.first());
     if (node != nullptr) way.at->word.store(way.word.with_head(node).word());
     return true;
   }
 
   template <class Tx>
-  Attempt<bool> erase_in(Tx& tx, const Key& key) {
+  Attempt<bool> erase_in(Tx& tx, const Key& key, const auto& wanted) {
     Way<Tx> way(key);
     if (!arrive(tx, way)) [[unlikely]]
       return kRestart;
@@ -127,6 +127,7 @@ class ChainedLine {
     for (Line line(way.at.node(), way.word); !line.over(); line.step()) {
       const u32 slot = line.pairs().slot_of(key.raw());
       if (slot == kSlots) continue;
+      if (!wanted.fits(line.pairs().value[slot])) return tx.confirm(false, way.at);
       if (!table_.upgrade(tx, way.hash, -1, way.at)) return kRestart;
       line.pairs().key[slot].store(free);
       if (Node* const node = line.node(); node != nullptr && is_empty(node->pairs, free)) {

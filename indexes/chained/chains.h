@@ -98,7 +98,7 @@ class Chains {
   }
 
   template <class Tx>
-  [[gnu::always_inline]] Attempt<bool> put_in(Tx& tx, const Key& key, u64 value, Put how) {
+  [[gnu::always_inline]] Attempt<bool> put_in(Tx& tx, const Key& key, const auto& value, Put how) {
     Way<Tx> way(chained::hash_of(key));
     if (!arrive(tx, way)) [[unlikely]]
       return kRestart;
@@ -107,14 +107,15 @@ class Chains {
       if (way.node != nullptr) {
         if (how == Put::kInsert) return tx.confirm(false, way.at);
         if (!tx.upgrade(way.at)) return kRestart;
-        way.node->value.store(value);
+        value.change(way.node->value);
         return how == Put::kUpdate;
       }
       if (how != Put::kUpdate) way.word = counted_anew(way.word);
     }
     if (how == Put::kUpdate) return tx.confirm(false, way.at);
     Node* const last = way.word.ordered() ? last_of(way.word) : nullptr;
-    Node* const node = tx.template make<Node>(key, way.hash, value, last != nullptr ? nullptr : way.word.head());
+    Node* const node =
+        tx.template make<Node>(key, way.hash, value.first(), last != nullptr ? nullptr : way.word.head());
     if (node == nullptr) [[unlikely]]
       return kNoMemory;
     if (!table_.upgrade(tx, way.hash, +1, way.at)) [[unlikely]]
@@ -127,7 +128,7 @@ class Chains {
   }
 
   template <class Tx>
-  Attempt<bool> erase_in(Tx& tx, const Key& key) {
+  Attempt<bool> erase_in(Tx& tx, const Key& key, const auto& wanted) {
     Way<Tx> way(chained::hash_of(key));
     if (!arrive(tx, way)) [[unlikely]]
       return kRestart;
@@ -135,7 +136,7 @@ class Chains {
     Node* before = nullptr;
     while (way.node != nullptr && !way.node->has(key, way.hash))
       before = std::exchange(way.node, way.node->next.load());
-    if (way.node == nullptr) return tx.confirm(false, way.at);
+    if (way.node == nullptr || !wanted.fits(way.node->value)) return tx.confirm(false, way.at);
     if (!table_.upgrade(tx, way.hash, -1, way.at)) return kRestart;
     Node* const after = way.node->next.load();
     if (before == nullptr) {

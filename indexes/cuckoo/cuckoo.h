@@ -119,7 +119,7 @@ class CuckooTable {
 
   /// The usual case is written out: the key is at home, or there is room for it and the home has no strays.
   template <class Tx>
-  [[gnu::always_inline]] Attempt<PutResult> put_in(Tx& tx, const Key& key, u64 value, Put how) {
+  [[gnu::always_inline]] Attempt<PutResult> put_in(Tx& tx, const Key& key, const auto& value, Put how) {
     const Id id = id_of(key);
     const Hashes hashes = id.hashes();
     const auto guess = table_.guess(hashes.home());
@@ -133,19 +133,20 @@ class CuckooTable {
     if (how == Put::kUpdate || !room || !word.is_plain(guess.bits())) [[unlikely]]
       return put_anywhere(tx, id, value, how);
     if (!table_.upgrade(tx, hashes.home(), +1, home)) return kRestart;
-    const Word after = home->fill(room, guess.number, id, value, word);
+    const Word after = home->fill(room, guess.number, id, value.first(), word);
     if constexpr (Bucket::kWordHasSlots) tx.set_word(home, after.word());
     return PutResult::kYes;
   }
 
   template <class Tx>
-  Attempt<bool> erase_in(Tx& tx, const Key& key) {
+  Attempt<bool> erase_in(Tx& tx, const Key& key, const auto& wanted) {
     const Id id = id_of(key);
     const Hashes hashes = id.hashes();
     Place<Tx> home, other;
     if (!arrive(tx, hashes.home(), home)) return kRestart;
     if (const u32 slot = home.slot_of(id, false); slot != kSlots) {
-      if (!table_.upgrade(tx, hashes.home(), -1, home.at)) return kRestart;
+      const Attempt<bool> goes = upgrade_to_erase(tx, hashes, home, slot, wanted, home.at);
+      if (!goes || !*goes) return goes;
       home.clear(slot);
       home.finish(tx);
       return true;
@@ -154,7 +155,8 @@ class CuckooTable {
     if (!arrive(tx, hashes.other(), other)) return kRestart;
     const u32 slot = other.slot_of(id, true);
     if (slot == kSlots) return tx.confirm(false, home.at, other.at);
-    if (!table_.upgrade(tx, hashes.home(), -1, home.at, other.at)) return kRestart;
+    const Attempt<bool> goes = upgrade_to_erase(tx, hashes, other, slot, wanted, home.at, other.at);
+    if (!goes || !*goes) return goes;
     other.clear(slot);
     other.finish(tx);
     home.word = home.word.without(hashes.tag());
@@ -326,18 +328,30 @@ class CuckooTable {
     return find_elsewhere(tx, id, hashes, home.at, home.word);
   }
 
+  /// Upgrades the readers to erase the pair in the slot of `place`. Returns false if the pair must stay. Its value is
+  /// read after the upgrade: an update leaves no trace in a version, so the upgrade would not prove it.
+  template <class Tx, class... Readers>
+  [[nodiscard]] Attempt<bool> upgrade_to_erase(Tx& tx, Hashes hashes, const Place<Tx>& place, u32 slot,
+                                               const auto& wanted, const Readers&... readers) {
+    if (Bugs::kTrustFirstLook && !wanted.fits(place.at->value[slot])) return tx.confirm(false, place.at);
+    if (!table_.upgrade(tx, hashes.home(), -1, readers...)) return kRestart;
+    if (Bugs::kTrustFirstLook || wanted.fits(place.at->value[slot])) return true;
+    table_.count(hashes.home(), +1);  // the key stays
+    return false;
+  }
+
   /// Completes an insert, update or upsert of a key that is present.
   template <class Tx>
-  [[gnu::always_inline]] static Attempt<PutResult> change(Tx& tx, const ReaderOf<Tx>& at, u64 slot, u64 value,
+  [[gnu::always_inline]] static Attempt<PutResult> change(Tx& tx, const ReaderOf<Tx>& at, u64 slot, const auto& value,
                                                           Put how) {
     if (how == Put::kInsert) return tx.confirm(PutResult::kNo, at);
     if (!tx.upgrade_value(at)) return kRestart;
-    at->value[slot].store(value);
+    value.change(at->value[slot]);
     return how == Put::kUpdate ? PutResult::kYes : PutResult::kNo;
   }
   /// Puts a pair wherever its key is or there is room.
   template <class Tx>
-  [[gnu::always_inline]] Attempt<PutResult> put_anywhere(Tx& tx, Id id, u64 value, Put how) {
+  [[gnu::always_inline]] Attempt<PutResult> put_anywhere(Tx& tx, Id id, const auto& value, Put how) {
     if constexpr (kSmall<Tx>) {
       return tx.ask_for_more();
     } else {
@@ -345,7 +359,7 @@ class CuckooTable {
     }
   }
   template <class Tx>
-  [[gnu::noinline]] Attempt<PutResult> put_slowly(Tx& tx, Id id, u64 value, Put how) {
+  [[gnu::noinline]] Attempt<PutResult> put_slowly(Tx& tx, Id id, const auto value, Put how) {
     const Hashes hashes = id.hashes();
     Place<Tx> home, other;
     if (!arrive(tx, hashes.home(), home)) return kRestart;
@@ -361,15 +375,15 @@ class CuckooTable {
       const bool upgraded = asks_other ? table_.upgrade(tx, hashes.home(), +1, home.at, other.at)
                                        : table_.upgrade(tx, hashes.home(), +1, home.at);
       if (!upgraded) return kRestart;
-      home.put(slot, id, value, false);
+      home.put(slot, id, value.first(), false);
       home.finish(tx);
       return PutResult::kYes;
     }
     if (!asks_other && !arrive(tx, hashes.other(), other)) return kRestart;
     const u32 slot = other.free_slot();
-    if (slot == kSlots) return put_by_move(tx, id, value, home, other);
+    if (slot == kSlots) return put_by_move(tx, id, value.first(), home, other);
     if (!table_.upgrade(tx, hashes.home(), +1, home.at, other.at)) return kRestart;
-    other.put(slot, id, value, true);
+    other.put(slot, id, value.first(), true);
     other.finish(tx);
     home.word = noted(home.word, hashes);
     home.finish_always(tx);

@@ -150,7 +150,7 @@ TEST_CASE("cuckoo: a table is not full while a thread has not done its splits") 
   };
   const auto put = [&](u64 key) {
     for (;;) {
-      const auto insert = [&](auto& tx) { return body.put_in(tx, U64Key(key), key, Put::kInsert); };
+      const auto insert = [&](auto& tx) { return body.put_in(tx, U64Key(key), SetTo(key), Put::kInsert); };
       if (house.policy.write(me, insert) != PutResult::kNoRoom) return true;
       for (Body::Growth growth = Body::Growth::for_room(); !growth.done();) {
         if (step(growth, key) == StepResult::kFull) return false;
@@ -177,7 +177,7 @@ TEST_CASE("cuckoo: a split keeps the tags of two strays that are alike, if it ca
   House<Policy>::ThreadState me(house);
   Body body;
   const auto put = [&](u64 hash) {
-    const auto insert = [&](auto& tx) { return body.put_in(tx, U64Key(unmix64(hash)), hash, Put::kInsert); };
+    const auto insert = [&](auto& tx) { return body.put_in(tx, U64Key(unmix64(hash)), SetTo(hash), Put::kInsert); };
     return house.policy.write(me, insert) == PutResult::kYes;
   };
   const auto has = [&](u64 hash) {
@@ -225,7 +225,7 @@ TEST_CASE("cuckoo: a split keeps the tags of two strays that are alike, if it ca
   while (step(late)) {}
   CHECK(has(one));
   CHECK(has(two));
-  CHECK(house.policy.write(me, [&](auto& tx) { return body.erase_in(tx, U64Key(unmix64(one))); }));
+  CHECK(house.policy.write(me, [&](auto& tx) { return body.erase_in(tx, U64Key(unmix64(one)), AnyValue()); }));
   CHECK(has(two));
   CHECK_FALSE(put(two));
   body.free_all(*me.pool);

@@ -28,7 +28,7 @@ class SortedList {
   }
 
   template <class Tx>
-  latchlab::Attempt<bool> put_in(Tx& tx, Key key, latchlab::u64 value, latchlab::Put how) {
+  latchlab::Attempt<bool> put_in(Tx& tx, Key key, const auto& value, latchlab::Put how) {
     auto before = tx.enter(&head_), at = before;
     if (!seek(before, at, key)) return latchlab::kRestart;
     const bool found = at.node() != &head_ && at->key == key.raw();
@@ -36,10 +36,10 @@ class SortedList {
     if (found) {
       // Only `at` is stored to. An erase of it would have changed its version.
       if (!tx.upgrade(at)) return latchlab::kRestart;  // must come before the first store
-      at->value.store(value);
+      value.change(at->value);
       return how == latchlab::Put::kUpdate;
     }
-    Node* const node = tx.template make<Node>(key.raw(), value, before->next.load());
+    Node* const node = tx.template make<Node>(key.raw(), value.first(), before->next.load());
     if (node == nullptr) return latchlab::kNoMemory;
     // `before` is stored to, and its link determines the new node's. No field of `at` does.
     if (!tx.upgrade(before)) return latchlab::kRestart;
@@ -48,10 +48,11 @@ class SortedList {
   }
 
   template <class Tx>
-  latchlab::Attempt<bool> erase_in(Tx& tx, Key key) {
+  latchlab::Attempt<bool> erase_in(Tx& tx, Key key, const auto& wanted) {
     auto before = tx.enter(&head_), at = before;
     if (!seek(before, at, key)) return latchlab::kRestart;
     if (at.node() == &head_ || at->key != key.raw()) return tx.confirm(false, before, at);
+    if (!wanted.fits(at->value)) return tx.confirm(false, at);
     // `before` is stored to. The link of `at` determines the store, and its new version turns away its readers.
     if (!tx.upgrade(before, at)) return latchlab::kRestart;
     before->next.store(at->next.load());

@@ -168,8 +168,12 @@ class Table {
       return tx.upgrade(readers...);
     auto meter = tx.enter(&meter_);
     if (!tx.upgrade(readers..., meter)) return false;
-    meter->counted.store(meter->counted.load() + static_cast<u64>(change));
+    count(hash, change);
     return true;
+  }
+  /// Counts a key of the sample after an upgrade for a change of its bucket.
+  void count(u64 hash, i64 change) {
+    if ((hash >> 32) % kCountOneIn == 0) meter_.counted.store(meter_.counted.load() + static_cast<u64>(change));
   }
 
   /// Performs one step of the task. A table's rules are:

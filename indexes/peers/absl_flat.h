@@ -43,7 +43,7 @@ class AbslFlat : public MapBody<KeyType, FlatMap<KeyType>> {
   static constexpr std::string_view kOwnMemory = "absl::flat_hash_map allocates its table with operator new";
 
   template <class Tx>
-  Attempt<bool> put_in(Tx&, const Key& key, u64 value,
+  Attempt<bool> put_in(Tx&, const Key& key, const auto& value,
                        Put how) noexcept {  // std::bad_alloc ends the process, see above
     return this->put(key, value, how);
   }

@@ -18,6 +18,7 @@
 #include "src/base/key.h"
 #include "src/base/types.h"
 #include "sync/attempt.h"
+#include "sync/change.h"
 
 namespace latchlab {
 
@@ -39,7 +40,7 @@ class MapBody {
   /// Inserts or updates the pair. Returns kNoMemory, with nothing changed, if the allocator throws; for maps that
   /// guarantee this.
   template <class Tx>
-  Attempt<bool> put_in(Tx&, const Key& key, u64 value, Put how) {
+  Attempt<bool> put_in(Tx&, const Key& key, const auto& value, Put how) {
     try {
       return put(key, value, how);
     } catch (const std::bad_alloc&) {
@@ -48,9 +49,9 @@ class MapBody {
   }
 
   template <class Tx>
-  Attempt<bool> erase_in(Tx&, const Key& key) {
+  Attempt<bool> erase_in(Tx&, const Key& key, const auto& wanted) {
     const auto at = map_.find(view_of(key));
-    if (at == map_.end()) return false;
+    if (at == map_.end() || !wanted.fits(PlainCell(at->second))) return false;
     map_.erase(at);
     return true;
   }
@@ -74,16 +75,16 @@ class MapBody {
   void free_all(Pool&) {}
 
  protected:
-  bool put(const Key& key, u64 value, Put how) {
+  bool put(const Key& key, const auto& value, Put how) {
     const auto view = view_of(key);
     if (how == Put::kUpdate) {
       const auto at = map_.find(view);
       if (at == map_.end()) return false;
-      at->second = value;
+      value.change(PlainCell(at->second));
       return true;
     }
-    const auto [at, fresh] = put_if_absent(view, value);
-    if (!fresh && how == Put::kUpsert) at->second = value;
+    const auto [at, fresh] = put_if_absent(view, value.first());
+    if (!fresh && how == Put::kUpsert) value.change(PlainCell(at->second));
     return fresh;
   }
 

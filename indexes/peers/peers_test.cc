@@ -135,19 +135,19 @@ void check_memory_out() {
   struct {
   } tx;
   Body body;
-  REQUIRE(*body.put_in(tx, U64Key(1), 10, Put::kInsert));
+  REQUIRE(*body.put_in(tx, U64Key(1), SetTo(10), Put::kInsert));
   memory_is_out = true;
   for (const Put how : {Put::kInsert, Put::kUpsert}) {
-    const Attempt<bool> refused = body.put_in(tx, U64Key(2), 20, how);
+    const Attempt<bool> refused = body.put_in(tx, U64Key(2), SetTo(20), how);
     CHECK_FALSE(refused);
     CHECK(refused.failure() == kNoMemory);
   }
-  CHECK(*body.put_in(tx, U64Key(1), 11, Put::kUpdate));
+  CHECK(*body.put_in(tx, U64Key(1), SetTo(11), Put::kUpdate));
   memory_is_out = false;
   u64 pairs = 0;
   body.for_each([&](u64 key, u64 value) { pairs += key == 1 && value == 11 ? 1 : 100; });
   CHECK(pairs == 1);
-  CHECK(*body.put_in(tx, U64Key(2), 20, Put::kInsert));
+  CHECK(*body.put_in(tx, U64Key(2), SetTo(20), Put::kInsert));
 }
 
 TEST_CASE("Peers: a failed allocation changes nothing") {

@@ -20,6 +20,7 @@
 #include "src/base/key.h"
 #include "src/memory/memory_config.h"
 #include "sync/attempt.h"
+#include "sync/change.h"
 
 namespace latchlab {
 
@@ -64,15 +65,28 @@ class SimdHt {
 
   /// Inserts or updates the pair. Returns kNoMemory, with nothing changed, if there is no memory for a larger table.
   template <class Tx>
-  Attempt<bool> put_in(Tx&, const Key& key, u64 value, Put how) {
+  Attempt<bool> put_in(Tx& tx, const Key& key, const auto& value, Put how) {
     try {
-      return table_->put(key.raw(), value, how);
+      // A constant needs no look at the value that is there.
+      if constexpr (!std::same_as<decltype(value), const SetTo&>) {
+        if (const Found found = how == Put::kInsert ? Found() : *find_in(tx, key)) {
+          u64 after = *found;
+          value.change(PlainCell(after));
+          (void)table_->put(key.raw(), after, Put::kUpdate);
+          return how == Put::kUpdate;
+        }
+      }
+      return table_->put(key.raw(), value.first(), how);
     } catch (const std::bad_alloc&) {
       return kNoMemory;
     }
   }
   template <class Tx>
-  Attempt<bool> erase_in(Tx&, const Key& key) {
+  Attempt<bool> erase_in(Tx& tx, const Key& key, const auto& wanted) {
+    if constexpr (!std::same_as<decltype(wanted), const AnyValue&>) {
+      Found found = *find_in(tx, key);
+      if (!found || !wanted.fits(PlainCell(*found))) return false;
+    }
     return table_->erase(key.raw());
   }
 

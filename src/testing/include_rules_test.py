@@ -42,7 +42,7 @@ ROOMS_BELOW = {
 ON_TOP = {"harness/main.cc": set(ROOMS_BELOW), "harness/run.h": set(ROOMS_BELOW) - {"cli"}, "harness/run.cc": set(ROOMS_BELOW) - {"cli"}}
 
 # The headers of sync that an index may include: the verbs and the layouts that it is written against.
-SYNC_FOR_INDEXES = {"sync/concepts.h", "sync/attempt.h", "sync/layout.h", "sync/own.h"}
+SYNC_FOR_INDEXES = {"sync/concepts.h", "sync/attempt.h", "sync/change.h", "sync/layout.h", "sync/own.h"}
 
 # The folders that tests may include. Tests of an index join it to policies, machines and the registry; tools for tests may use
 # anything below the harness.

@@ -34,8 +34,7 @@ class Oracle {
   void find(const std::string& key) {
     const auto at = model_.find(key);
     const std::optional<u64> found = session_.find(key);
-    answer("find", key, found ? std::to_string(*found) : "absent",
-           at == model_.end() ? "absent" : std::to_string(at->second));
+    answer("find", key, value_or_absent(found), at == model_.end() ? "absent" : std::to_string(at->second));
   }
   void find_batch(const std::vector<std::string>& keys, BatchOrder order) {
     const std::vector<std::optional<u64>> found = session_.find_batch(keys, order);
@@ -83,6 +82,31 @@ class Oracle {
     if (!erases_) return;
     const bool there = model_.erase(key) != 0;
     answer("erase", key, session_.erase(key), there);
+  }
+  /// Changes the pair in one of several ways, of which `value` chooses one, if the session can.
+  void modify(const std::string& key, u64 value) {
+    if (!erases_ || !session_.modifies()) return;
+    const auto change = [value](std::optional<u64> before) -> std::optional<u64> {
+      switch (value % 6) {
+        case 0: return value;                                             // upsert
+        case 1: return before ? before : std::optional(value);            // insert if absent
+        case 2: return before ? std::optional(*before + value) : before;  // add if present
+        case 3: return std::nullopt;                                      // erase
+        case 4: return before ? std::nullopt : std::optional(value);      // erase or insert
+        default: return before;
+      }
+    };
+    const auto at = model_.find(key);
+    const std::optional<u64> before = at == model_.end() ? std::nullopt : std::optional(at->second);
+    const std::optional<u64> after = change(before);
+    if (after) {
+      model_.insert_or_assign(key, *after);
+    } else {
+      model_.erase(key);
+    }
+    const auto done = session_.modify(key, change);
+    answer("modify", key, value_or_absent(done.before), value_or_absent(before));
+    answer("modify", key, value_or_absent(done.after), value_or_absent(after));
   }
 
   void scan(const std::string& from, std::size_t limit) {
@@ -137,8 +161,9 @@ class Oracle {
     } else if (ticket < adds + erases) {
       erase(key);
     } else {
-      switch (rng.below(4)) {
+      switch (rng.below(5)) {
         case 0: update(key, value); break;
+        case 4: modify(key, rng()); break;
         case 1: scan(key, rng.below(80)); break;
         default: find(key);
       }
@@ -146,6 +171,9 @@ class Oracle {
   }
 
  private:
+  static std::string value_or_absent(const std::optional<u64>& found) {
+    return found ? std::to_string(*found) : "absent";
+  }
   static std::string text(const std::string& answer) { return answer; }
   static std::string text(bool answer) { return answer ? "true" : "false"; }
   template <class Answer>

@@ -27,6 +27,7 @@
 #include "src/memory/memory_config.h"
 #include "src/testing/history.h"
 #include "sync/attempt.h"
+#include "sync/change.h"
 
 namespace latchlab::testing {
 
@@ -56,6 +57,23 @@ struct RaceOp {
   u32 key;    // the key's number
   u64 value;  // a unique value or 0; for a scan its limit
 };
+
+// A quarter of the changes are made by modify.
+inline bool goes_by_modify(const RaceOp& op) { return op.value % 4 == 3; }
+/// Returns the value of the key after the operation, if this was its value before.
+inline Found after(const RaceOp& op, Found before) {
+  switch (op.verb) {
+    case RaceVerb::kInsert: return before ? before : Found(op.value);
+    case RaceVerb::kUpdate: return before ? Found(op.value) : before;
+    case RaceVerb::kUpsert: return op.value;
+    default: return Found();
+  }
+}
+/// Returns the operation's answer if this was the value of the key before.
+inline bool answer(const RaceOp& op, Found before) {
+  const bool wants_absent = op.verb == RaceVerb::kInsert || op.verb == RaceVerb::kUpsert;
+  return before.has_value() != wants_absent;
+}
 
 template <class Key>
 struct RaceProgram {
@@ -159,6 +177,9 @@ class ProgramOnIndex {
     }
     if (op.verb == RaceVerb::kFind && op.value % 2 == 0) return find_two(id, op.key);
     Call call{static_cast<CallKind>(op.verb), false, op.value, history_.now(), 0, id};
+    if constexpr (requires(Found (*change)(Found) noexcept) { index_.modify(me, key, change); }) {
+      if (op.verb != RaceVerb::kFind && goes_by_modify(op)) return modify(op, call);
+    }
     const auto put = [&](auto&& answer) {
       try {
         call.yes = answer();
@@ -179,6 +200,25 @@ class ProgramOnIndex {
       default: call.yes = index_.erase(me, key);
     }
     call.returned = history_.now();
+    history_.add(op.key, call);
+  }
+
+  // Does what the operation does by modify. The value that it found counts as a find at the same time.
+  void modify(const RaceOp& op, Call call) {
+    try {
+      const Modified done = index_.modify(threads_[call.caller], program_.keys[op.key],
+                                          [&op](Found before) noexcept { return after(op, before); });
+      expect(done.after == after(op, done.before), "modify returned another value than it stored");
+      call.yes = answer(op, done.before);
+      call.returned = history_.now();
+      history_.add(op.key, call);
+      call.kind = CallKind::kFind;
+      call.yes = done.before.has_value();
+      call.value = done.before.value_or(0);
+    } catch (const IndexFull&) {
+      call.kind = CallKind::kFind;  // it counts as a find of an absent key
+    }
+    if (call.returned == 0) call.returned = history_.now();
     history_.add(op.key, call);
   }
 
