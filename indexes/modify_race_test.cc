@@ -1,0 +1,137 @@
+// Modifications on the race finder. Each fiber adds amounts to keys, or takes the whole of a key and erases it. No
+// amount may be lost or taken twice: that would happen if a modification did not see the latest value, or were not one
+// step with its store. Histories cannot show this, since they count the value that a modification saw as a find.
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "indexes/art/art.h"
+#include "indexes/art/race_mixes_test.h"
+#include "indexes/chained/chained.h"
+#include "indexes/chained/chained_line.h"
+#include "indexes/chained/race_line_mixes_test.h"
+#include "indexes/chained/race_mixes_test.h"
+#include "indexes/cuckoo/cuckoo.h"
+#include "indexes/cuckoo/race_mixes_test.h"
+#include "indexes/seeded_test.h"
+#include "sync/hybrid.h"
+#include "sync/olc.h"
+#include "sync/rowex.h"
+#include "sync/rtm.h"
+#include "sync/striped.h"
+#include "sync/synchronized.h"
+
+namespace latchlab::testing {
+namespace {
+
+/// A program of a mix, whose changes become modifications.
+template <class Index, class Key>
+class Sums {
+ public:
+  Sums(const RaceProgram<Key>& program, std::string_view policy)
+      : program_(program), taken_(program.fibers.size()), index_(Spec::parse(policy), MemoryConfig{}) {
+    for (std::size_t i = 0; i < program.fibers.size(); ++i) threads_.push_back(index_.join());
+    for (const u32 key : program.preload) {
+      added_ += key + 1;
+      (void)index_.insert(threads_[0], program.keys[key], key + 1);
+    }
+  }
+
+  void fiber(u32 id) {
+    for (const RaceOp& op : program_.fibers[id]) {
+      const Key& key = program_.keys[op.key];
+      switch (op.verb) {
+        case RaceVerb::kErase: take(id, key, [](u64) { return true; }); break;
+        case RaceVerb::kFind:
+        case RaceVerb::kScan: take(id, key, [](u64 there) { return there % 2 == 0; }); break;
+        default: add(id, key, op.value);
+      }
+    }
+  }
+
+  std::string check() {
+    u64 sum = 0;
+    for (const u64 taken : taken_) sum += taken;
+    index_.for_each(threads_[0], [&](const auto&, u64 value) { sum += value; });
+    return sum == added_ ? "" : "the sum is " + std::to_string(sum) + " instead of " + std::to_string(added_);
+  }
+
+ private:
+  void add(u32 id, const Key& key, u64 amount) {
+    const Modified done = index_.modify(threads_[id], key,
+                                        [amount](Found there) noexcept -> Found { return there.value_or(0) + amount; });
+    expect(done.after == done.before.value_or(0) + amount, "a modification returned another value than it stored");
+    added_ += amount;
+  }
+  /// Takes what a key has and erases it, if the value is one that is wanted.
+  template <class Wanted>
+  void take(u32 id, const Key& key, const Wanted& wanted) {
+    const Modified done = index_.modify(threads_[id], key, [&wanted](Found there) noexcept -> Found {
+      return there && wanted(*there) ? Found() : there;
+    });
+    if (!done.after) taken_[id] += done.before.value_or(0);
+  }
+
+  const RaceProgram<Key>& program_;
+  u64 added_ = 0;  // fibers are one thread
+  std::vector<u64> taken_;
+  Index index_;
+  std::vector<typename Index::ThreadState> threads_;
+};
+
+/// Runs programs of every mix, and ends at the first failure.
+template <class Index, class Key>
+ProgramsReport sums(const std::vector<RaceMix<Key>>& mixes, std::string_view policy, RaceOptions options,
+                    u32 programs = kRacePrograms / 4) {
+  ProgramsReport all;
+  options.schedules = kRaceSchedules / kRacePrograms / (kSanitized ? 20 : 1);
+  for (const auto& mix : mixes) {
+    for (u32 number = 0; number < programs && all.failures == 0; ++number) {
+      const RaceProgram<Key> program = draw_program(mix, number, options.fibers);
+      options.fibers = static_cast<u32>(program.fibers.size());
+      const RaceReport one = find_races<Sums<Index, Key>>(options, program, policy);
+      all.schedules += one.schedules;
+      all.failures += one.failures;
+      if (one.failures != 0) all.message = "mix \"" + mix.name + "\": " + one.str();
+    }
+  }
+  return all;
+}
+
+template <template <class Layout, class Key> class Index, class Policy>
+void check_sums_under(std::string_view policy, const std::vector<RaceMix<u64>>& mixes, const RaceOptions& options) {
+  const ProgramsReport report = sums<Synchronized<Index, Tiny<Policy>, U64Key>>(mixes, policy, options);
+  INFO(policy << ": " << report.message);
+  CHECK(report.failures == 0);
+  CHECK(report.schedules > 0);
+}
+template <template <class Layout, class Key> class Index>
+void check_sums(const std::vector<RaceMix<u64>>& mixes) {
+  check_sums_under<Index, Olc<Simulated>>("olc", mixes, {});
+  check_sums_under<Index, Striped<Simulated>>("striped:3", mixes, {});
+  check_sums_under<Index, Rtm<Simulated>>("rtm:1", mixes, {.abort_rate = 0.2});
+  check_sums_under<Index, Hybrid<Simulated>>("hybrid:2", mixes, {.abort_rate = 0.2});
+}
+
+TEST_CASE("Races: modifications of art lose nothing", "[race]") {
+  check_sums<Art>(number_mixes());
+  check_sums_under<Art, Rowex<Simulated>>("rowex", number_mixes(), {});
+}
+TEST_CASE("Races: modifications of cuckoo lose nothing", "[race]") { check_sums<Cuckoo>(four_mixes()); }
+TEST_CASE("Races: modifications of chained lose nothing", "[race]") {
+  check_sums<Chained>(chained_mixes());
+  check_sums_under<Chained, Rowex<Simulated>>("rowex", chained_mixes(), {});
+}
+TEST_CASE("Races: modifications of chained_line lose nothing", "[race]") {
+  check_sums<ChainedLine>(chained_line_mixes());
+}
+
+TEST_CASE("Seeded bugs: lost modifications are found", "[race]") {
+  using Index = Synchronized<Cuckoo, Tiny<Olc<Simulated, BugsOnRequest>>, U64Key>;
+  const auto run = [] { return sums<Index>(four_mixes(), "olc", {}, kSearchedPrograms); };
+  CHECK(caught("cuckoo: first look", cuckoo::BugFlags<bool>::kTrustFirstLook, run));
+  CHECK(caught("cuckoo: modify latch", BugsOnRequest::kDropUpdateLatch, run));
+}
+
+}  // namespace
+}  // namespace latchlab::testing
