@@ -43,7 +43,7 @@ class Null {
     return Found();
   }
   template <class Tx>
-  Attempt<bool> put_in(Tx&, const Key&, const auto& value, Put) {
+  Attempt<bool> put_in(Tx&, const Key&, const auto value, Put) {
     value.change(Nowhere());
     return true;
   }

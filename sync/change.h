@@ -6,6 +6,8 @@
 //                                   value.change(cell)   changes that of a present key; the cell's node is upgraded
 //     erase_in(tx, key, wanted)     wanted.fits(cell)    is false if the pair must stay
 //
+// A body takes them by value: they are one or two words, which a reference would load anew at each use.
+//
 // A function runs inside the attempt, perhaps several times; its last run counts. It has no effect but its result, or a
 // place for the result that the caller gave it, and it does not throw.
 //

@@ -34,7 +34,7 @@ class OnePair {
   }
 
   template <class Tx>
-  Attempt<PutResult> put_in(Tx& tx, Key key, const auto& value, Put how) {
+  Attempt<PutResult> put_in(Tx& tx, Key key, const auto value, Put how) {
     auto at = tx.enter(&node_);
     const bool found = has(at, key);
     if (found ? how == Put::kInsert : how == Put::kUpdate) return tx.confirm(PutResult::kNo, at);

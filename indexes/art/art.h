@@ -80,7 +80,7 @@ class Art {
   /// Returns true if the pair was absent (insert, upsert) or present (update). An insert of a present key and an update
   /// of an absent one change nothing and return false.
   template <class Tx>
-  [[gnu::always_inline]] Attempt<bool> put_in(Tx& tx, const Key& key, const auto& value, Put how) {
+  [[gnu::always_inline]] Attempt<bool> put_in(Tx& tx, const Key& key, const auto value, Put how) {
     auto parent = first_parent(tx);
     ReaderOf<Tx> at;
     Way way;
@@ -305,7 +305,7 @@ class Art {
 
   template <class Tx, class Reader>
   [[gnu::always_inline]] Attempt<bool> put_in_leaf(Tx& tx, const Reader& at, const Way& way, const Key& key,
-                                                   const auto& value, Put how) {
+                                                   const auto value, Put how) {
     const Child child(way.word);
     Leaf* const leaf = child.template as_leaf<Leaf>();
     const u32 pairs = child.pairs();

@@ -89,7 +89,7 @@ class ChainedLine {
   }
 
   template <class Tx>
-  Attempt<bool> put_in(Tx& tx, const Key& key, const auto& value, Put how) {
+  Attempt<bool> put_in(Tx& tx, const Key& key, const auto value, Put how) {
     Way<Tx> way(key);
     if (!arrive(tx, way)) [[unlikely]]
       return kRestart;

@@ -98,7 +98,7 @@ class Chains {
   }
 
   template <class Tx>
-  [[gnu::always_inline]] Attempt<bool> put_in(Tx& tx, const Key& key, const auto& value, Put how) {
+  [[gnu::always_inline]] Attempt<bool> put_in(Tx& tx, const Key& key, const auto value, Put how) {
     Way<Tx> way(chained::hash_of(key));
     if (!arrive(tx, way)) [[unlikely]]
       return kRestart;

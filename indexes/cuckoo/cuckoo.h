@@ -119,7 +119,7 @@ class CuckooTable {
 
   /// The usual case is written out: the key is at home, or there is room for it and the home has no strays.
   template <class Tx>
-  [[gnu::always_inline]] Attempt<PutResult> put_in(Tx& tx, const Key& key, const auto& value, Put how) {
+  [[gnu::always_inline]] Attempt<PutResult> put_in(Tx& tx, const Key& key, const auto value, Put how) {
     const Id id = id_of(key);
     const Hashes hashes = id.hashes();
     const auto guess = table_.guess(hashes.home());

@@ -28,7 +28,7 @@ class SortedList {
   }
 
   template <class Tx>
-  latchlab::Attempt<bool> put_in(Tx& tx, Key key, const auto& value, latchlab::Put how) {
+  latchlab::Attempt<bool> put_in(Tx& tx, Key key, const auto value, latchlab::Put how) {
     auto before = tx.enter(&head_), at = before;
     if (!seek(before, at, key)) return latchlab::kRestart;
     const bool found = at.node() != &head_ && at->key == key.raw();

@@ -40,7 +40,7 @@ class MapBody {
   /// Inserts or updates the pair. Returns kNoMemory, with nothing changed, if the allocator throws; for maps that
   /// guarantee this.
   template <class Tx>
-  Attempt<bool> put_in(Tx&, const Key& key, const auto& value, Put how) {
+  Attempt<bool> put_in(Tx&, const Key& key, const auto value, Put how) {
     try {
       return put(key, value, how);
     } catch (const std::bad_alloc&) {
@@ -75,7 +75,7 @@ class MapBody {
   void free_all(Pool&) {}
 
  protected:
-  bool put(const Key& key, const auto& value, Put how) {
+  bool put(const Key& key, const auto value, Put how) {
     const auto view = view_of(key);
     if (how == Put::kUpdate) {
       const auto at = map_.find(view);

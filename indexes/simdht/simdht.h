@@ -65,10 +65,10 @@ class SimdHt {
 
   /// Inserts or updates the pair. Returns kNoMemory, with nothing changed, if there is no memory for a larger table.
   template <class Tx>
-  Attempt<bool> put_in(Tx& tx, const Key& key, const auto& value, Put how) {
+  Attempt<bool> put_in(Tx& tx, const Key& key, const auto value, Put how) {
     try {
       // A constant needs no look at the value that is there.
-      if constexpr (!std::same_as<decltype(value), const SetTo&>) {
+      if constexpr (!std::same_as<decltype(value), const SetTo>) {
         if (const Found found = how == Put::kInsert ? Found() : *find_in(tx, key)) {
           u64 after = *found;
           value.change(PlainCell(after));
