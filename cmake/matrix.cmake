@@ -35,10 +35,10 @@ latchlab_add_index(art           HEADER indexes/art/art.h              TYPE Art 
 latchlab_add_index(chained       HEADER indexes/chained/chained.h      TYPE Chained       KEYS u64 bytes)
 latchlab_add_index(chained_line  HEADER indexes/chained/chained_line.h TYPE ChainedLine  KEYS u64)
 latchlab_add_index(vip           HEADER indexes/vip/vip.h              TYPE Vip           KEYS u64 bytes)
-latchlab_add_index(cuckoo        HEADER indexes/cuckoo/cuckoo.h        TYPE Cuckoo        KEYS u64)
+latchlab_add_index(cuckoo        HEADER indexes/cuckoo/cuckoo.h        TYPE Cuckoo        KEYS u64 hashed)
 latchlab_add_index(cuckoo3       HEADER indexes/cuckoo/cuckoo.h        TYPE Cuckoo3       KEYS u64  MEANT_BY cuckoo slots 3)
 latchlab_add_index(cuckoo7       HEADER indexes/cuckoo/cuckoo.h        TYPE Cuckoo7       KEYS u64  MEANT_BY cuckoo slots 7)
-latchlab_add_index(simdht        HEADER indexes/simdht/simdht.h        TYPE SimdHt        KEYS u64        POLICIES ${alone}
+latchlab_add_index(simdht        HEADER indexes/simdht/simdht.h        TYPE SimdHt        KEYS u64 hashed POLICIES ${alone}
   MEANT_BY cuckoo shape)
 latchlab_add_index(memc3         HEADER indexes/memc3/memc3.h          TYPE MemC3         KEYS u64        POLICIES own)
 latchlab_add_index(tbb           HEADER indexes/peers/tbb.h            TYPE Tbb           KEYS u64 bytes  POLICIES own)

@@ -3,12 +3,13 @@
 # unit share the code that does not depend on them. Units of a single pair would take twice the time in all; larger units would leave
 # processors idle.
 #
-#   latchlab_add_index(WORD HEADER header TYPE template [KEYS u64 bytes] [POLICIES word...] [MEANT_BY word option [value]])
+#   latchlab_add_index(WORD HEADER header TYPE template [KEYS u64 bytes|hashed] [POLICIES word...] [MEANT_BY word option [value]])
 #     adds an index.
 #     WORD        its name on the command line
 #     HEADER      path, relative to the calling CMakeLists.txt or to latchlab's include root
 #     TYPE        class template of <Layout, Key>, or of <Key> for an index that synchronizes itself (policy `own`)
-#     KEYS        default: u64
+#     KEYS        default: u64. `bytes` adds byte strings as keys that the index reads itself, `hashed` byte strings of which it sees
+#                 a hash (indexes/by_hash.h)
 #     POLICIES    default: all but `own`
 #     MEANT_BY    another index and its option that also mean this index, with a value or with any, as Options::kMeantBy says
 #   latchlab_add_policy(WORD HEADER header TYPE template [MACHINES Native Emulated] [VARIANT])
@@ -51,8 +52,8 @@ function(latchlab_add_index word)
     set(arg_KEYS u64)
   endif()
   foreach(key IN LISTS arg_KEYS)
-    if(NOT key MATCHES "^(u64|bytes)$")
-      message(FATAL_ERROR "latchlab_add_index(${word}): KEYS ${key} is neither u64 nor bytes")
+    if(NOT key MATCHES "^(u64|bytes|hashed)$")
+      message(FATAL_ERROR "latchlab_add_index(${word}): KEYS ${key} is none of u64, bytes and hashed")
     endif()
   endforeach()
   if(NOT arg_POLICIES)
@@ -217,6 +218,9 @@ function(latchlab_generate_unit out_source out_function target index unit)
       set(words "registry, \"${index}\", \"${policy}\", ${key_kind_${key}}")
       if(policy STREQUAL "own")
         string(APPEND additions "  add_pair<${index_type}<${key_type_${key}}>>(${words});\n")
+      elseif(key STREQUAL "hashed")
+        string(APPEND additions
+          "  add_pair_by_hash_if_admitted<${index_type}, ${policy_type}<${LATCHLAB_MACHINE}>>(registry, \"${index}\", \"${policy}\");\n")
       else()
         string(APPEND additions
           "  add_pair_if_admitted<${index_type}, ${policy_type}<${LATCHLAB_MACHINE}>, ${key_type_${key}}>(${words});\n")

@@ -8,8 +8,10 @@
 //
 // A body takes them by value: they are one or two words, which a reference would load anew at each use.
 //
-// A function runs inside the attempt, perhaps several times; its last run counts. It has no effect but its result, or a
-// place for the result that the caller gave it, and it does not throw.
+// A function runs inside the attempt, perhaps several times; its last run counts. It is a part of the body, and obeys
+// the rules of bodies (sync/concepts.h): it has no effect but its result, or a place for the result that the caller
+// gave it, and cells that exclusive access to the pair guards. It does not throw. (The abort of a machine that emulates
+// transactions passes through it, so it is not noexcept if it accesses cells.)
 //
 // `fits` is asked before the upgrade if that proves the cell's content, and otherwise after it: updates by
 // upgrade_value leave no trace in a version.
@@ -34,7 +36,6 @@ struct ChangeBy {
 
   [[gnu::always_inline]] u64 first() const { return value; }
   [[gnu::always_inline]] void change(auto&& cell) const {
-    static_assert(noexcept(function(u64{})), "it runs inside an attempt, which an exception would leave half done");
     if (const Found after = function(cell.load())) cell.store(*after);
   }
 };
@@ -49,10 +50,7 @@ template <class Condition>
 struct ValueThat {
   const Condition& condition;
 
-  [[gnu::always_inline]] bool fits(const auto& cell) const {
-    static_assert(noexcept(condition(u64{})), "it runs inside an attempt, which an exception would leave half done");
-    return condition(cell.load());
-  }
+  [[gnu::always_inline]] bool fits(const auto& cell) const { return condition(cell.load()); }
 };
 
 /// A value that is not in a cell, for a body under exclusion.

@@ -232,8 +232,7 @@ class Synchronized {
   template <class Change>
   Changed update_if(ThreadState& me, Raw raw, const Change& change) {
     Changed outcome = Changed::kAbsent;
-    const auto observed = [&](u64 before) noexcept {
-      static_assert(noexcept(change(before)));
+    const auto observed = [&](u64 before) {
       const Found after = change(before);
       outcome = after ? Changed::kChanged : Changed::kLeft;
       return after;
@@ -245,8 +244,7 @@ class Synchronized {
   template <class Wanted>
   Changed erase_if(ThreadState& me, Raw raw, const Wanted& wanted) {
     Changed outcome = Changed::kAbsent;
-    const auto observed = [&](u64 value) noexcept {
-      static_assert(noexcept(wanted(value)));
+    const auto observed = [&](u64 value) {
       const bool goes = wanted(value);
       outcome = goes ? Changed::kChanged : Changed::kLeft;
       return goes;
@@ -321,6 +319,8 @@ class Synchronized {
       return all;
     }
   }
+  /// Returns the memory of the nodes, for a class that keeps more in it. That class must end before this one.
+  Memory<Machine>& memory() { return memory_; }
   /// Returns the mappings of the nodes, if they come from chunks.
   std::vector<ChunkSource::Chunk> chunks() const { return memory_.chunks(); }
   /// Returns the counts of reclamation; exact only while no operation runs.

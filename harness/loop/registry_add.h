@@ -10,6 +10,7 @@
 
 #include "harness/config/registry.h"
 #include "harness/loop/trial_of.h"
+#include "indexes/by_hash.h"
 #include "indexes/erased.h"
 #include "indexes/concepts.h"
 #include "sync/synchronized.h"
@@ -136,6 +137,14 @@ template <template <class, class> class Index, class Policy, class Key>
 void add_pair_if_admitted(Registry& registry, std::string index, std::string policy, KeyKind keys) {
   if constexpr (Admits<Index<typename Policy::Layout, Key>, Policy>) {
     add_pair<Synchronized<Index, Policy, Key>>(registry, std::move(index), std::move(policy), keys);
+  }
+}
+
+/// Does the same for an index of numbers that sees hashes of byte strings (indexes/by_hash.h).
+template <template <class, class> class Index, class Policy>
+void add_pair_by_hash_if_admitted(Registry& registry, std::string index, std::string policy) {
+  if constexpr (Admits<Index<typename Policy::Layout, U64Key>, Policy>) {
+    add_pair<ByHash<Index, Policy>>(registry, std::move(index), std::move(policy), KeyKind::kBytes);
   }
 }
 
