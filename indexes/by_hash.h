@@ -288,7 +288,15 @@ class ByHash {
   }
 
   /// Returns the bytes of the index and of its records, as Synchronized does.
-  Footprint bytes() const { return map_.bytes(); }
+  Footprint bytes() const {
+    Footprint all = map_.bytes();
+    if constexpr (requires(const Body& index) { index.bytes(); }) {  // it counts only what it allocates itself
+      const Footprint records = map_.memory().bytes();
+      all.live += records.live;
+      all.reserved += records.reserved;
+    }
+    return all;
+  }
   std::vector<ChunkSource::Chunk> chunks() const { return map_.chunks(); }
   /// Returns the counts of the records' reclamation; exact only while no operation runs.
   ReclaimCounters reclaim_counters() const { return reclaimer_.counters(); }

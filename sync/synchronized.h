@@ -321,6 +321,7 @@ class Synchronized {
   }
   /// Returns the memory of the nodes, for a class that keeps more in it. That class must end before this one.
   Memory<Machine>& memory() { return memory_; }
+  const Memory<Machine>& memory() const { return memory_; }
   /// Returns the mappings of the nodes, if they come from chunks.
   std::vector<ChunkSource::Chunk> chunks() const { return memory_.chunks(); }
   /// Returns the counts of reclamation; exact only while no operation runs.

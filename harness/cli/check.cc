@@ -406,8 +406,11 @@ class Completion {
                          config_.keys.str(), capacity_, config_.records);
     }
     if (plan_.widths.key < bits_of(config_.keys)) {
-      return fmt::format("{0}: {1} holds keys of {2} bits{3}", key_option(), config_.index.str(), plan_.widths.key,
-                         by_file() ? "" : fmt::format("; write --keys=u{}", plan_.widths.key));
+      const std::string instead = config_.key_kind() == KeyKind::kBytes ? "; of byte strings it holds hashes of 64 bits"
+                                  : by_file()                           ? ""
+                                              : fmt::format("; write --keys=u{}", plan_.widths.key);
+      return fmt::format("{}: {} holds keys of {} bits{}", key_option(), config_.index.str(), plan_.widths.key,
+                         instead);
     }
     return "";
   }
