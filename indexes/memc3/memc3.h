@@ -29,6 +29,7 @@
 #include "src/base/spec.h"
 #include "src/memory/memory_config.h"
 #include "sync/attempt.h"
+#include "sync/change.h"
 #include "sync/own.h"
 
 namespace latchlab {
@@ -99,12 +100,27 @@ class MemC3 {
     const u64 hash = mix64(key);
     std::atomic<u64>* const slot = tables_.back()->slot_of(hash, key);
     if (slot == nullptr) return false;
-    // Relaxed here and below, since only writers store it, under the lock.
-    Item* const item = item_of(slot->load(kRelaxed));
-    const Changing changing(version_of(hash));
-    slot->store(0, kRelease);  // pairs with Table::find
-    free_.push_back(item);     // new_item has reserved room for all items
+    remove(hash, *slot);
     return true;
+  }
+  /// Changes the key in one step from what is there to f(what is there).
+  template <class F>
+  Modified modify(ThreadState&, u64 key, const F& f) {
+    const std::lock_guard lock(writer_);
+    const u64 hash = mix64(key);
+    std::atomic<u64>* const slot = tables_.back()->slot_of(hash, key);
+    // Relaxed, since only writers store slots and values, under the lock.
+    Item* const item = slot == nullptr ? nullptr : item_of(slot->load(kRelaxed));
+    const Found before = item == nullptr ? Found() : Found(item->value.load(kRelaxed));
+    const Found after = f(before);
+    if (item == nullptr) {
+      if (after) add(hash, key, *after);
+    } else if (after) {
+      item->value.store(*after, kRelease);  // pairs with find
+    } else {
+      remove(hash, *slot);
+    }
+    return {before, after};
   }
 
   /// Visits every pair. No thread may change the table meanwhile.
@@ -206,6 +222,12 @@ class MemC3 {
       return how == Put::kUpdate;
     }
     if (how == Put::kUpdate) return false;
+    add(hash, key, value);
+    return true;
+  }
+
+  /// Adds the pair of an absent key.
+  void add(u64 hash, u64 key, u64 value) {
     Item* const item = new_item(key, value);
     try {
       while (!place(*tables_.back(), hash, item, Readers::kSome)) grow();
@@ -213,7 +235,13 @@ class MemC3 {
       free_.push_back(item);
       throw;
     }
-    return true;
+  }
+  /// Removes the pair of a key with this hash from its slot.
+  void remove(u64 hash, std::atomic<u64>& slot) {
+    Item* const item = item_of(slot.load(kRelaxed));  // relaxed, since only writers store it, under the lock
+    const Changing changing(version_of(hash));
+    slot.store(0, kRelease);  // pairs with Table::find
+    free_.push_back(item);    // new_item has reserved room for all items
   }
 
   Item* new_item(u64 key, u64 value) {

@@ -21,6 +21,7 @@
 #include "src/base/hash.h"
 #include "src/base/spec.h"
 #include "src/memory/memory_config.h"
+#include "sync/change.h"
 #include "sync/own.h"
 
 namespace latchlab {
@@ -56,6 +57,22 @@ class LibCuckoo {
   bool update(ThreadState&, Raw key, u64 value) { return map_.update(key, value); }
   bool upsert(ThreadState&, Raw key, u64 value) { return map_.insert_or_assign(key, value); }
   bool erase(ThreadState&, Raw key) { return map_.erase(key); }
+  /// Changes the key in one step from what is there to f(what is there). A present pair is changed under its locks.
+  template <class F>
+  Modified modify(ThreadState&, Raw key, const F& f) {
+    Modified modified;
+    const auto change = [&](u64& value) {
+      modified = {value, f(Found(value))};
+      if (modified.after) value = *modified.after;
+      return !modified.after;  // erases the pair
+    };
+    while (!map_.erase_fn(key, change)) {
+      modified = {Found(), f(Found())};
+      // If the insert fails, another thread has put the key since.
+      if (!modified.after || map_.insert(key, *modified.after)) break;
+    }
+    return modified;
+  }
 
   template <class Visit>
   void for_each(ThreadState&, Visit&& visit) const {

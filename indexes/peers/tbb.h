@@ -16,6 +16,7 @@
 #include "indexes/peers/stored_key.h"
 #include "src/base/spec.h"
 #include "src/memory/memory_config.h"
+#include "sync/change.h"
 #include "sync/own.h"
 
 namespace latchlab {
@@ -62,6 +63,23 @@ class Tbb {
     return fresh;
   }
   bool erase(ThreadState&, Raw key) { return map_.erase(key); }
+  /// Changes the key in one step from what is there to f(what is there). An accessor holds the lock of a present pair.
+  template <class F>
+  Modified modify(ThreadState&, Raw key, const F& f) {
+    typename Map::accessor at;
+    while (!map_.find(at, key)) {
+      const Found first = f(Found());
+      // If the insert fails, another thread has put the key since.
+      if (!first || map_.insert(typename Map::value_type(key, *first))) return {Found(), first};
+    }
+    const Found before = at->second, after = f(before);
+    if (after) {
+      at->second = *after;
+    } else {
+      map_.erase(at);
+    }
+    return {before, after};
+  }
 
   template <class Visit>
   void for_each(ThreadState&, Visit&& visit) const {

@@ -24,6 +24,7 @@
 #include "indexes/peers/stored_key.h"
 #include "src/base/spec.h"
 #include "src/memory/memory_config.h"
+#include "sync/change.h"
 #include "sync/own.h"
 
 namespace latchlab {
@@ -74,6 +75,26 @@ class TbbUnordered {
   }
   /// Throws std::logic_error. A caller that has read kNoErase does not call it.
   bool erase(ThreadState&, Raw) { throw std::logic_error(std::string(kNoErase)); }
+
+  /// Changes the key in one step from what is there to f(what is there). Throws std::logic_error if a present key shall
+  /// go (kNoErase).
+  template <class F>
+  Modified modify(ThreadState&, Raw key, const F& f) {
+    auto at = map_.find(key);
+    while (at == map_.end()) {
+      const Found first = f(Found());
+      if (!first) return {};
+      const auto [there, fresh] = map_.emplace(key, *first);
+      if (fresh) return {Found(), first};
+      at = there;
+    }
+    u64 before = at->second.load(std::memory_order_relaxed);
+    while (true) {
+      const Found after = f(Found(before));
+      if (!after) throw std::logic_error(std::string(kNoErase));
+      if (at->second.compare_exchange_weak(before, *after, std::memory_order_relaxed)) return {Found(before), after};
+    }
+  }
 
   template <class Visit>
   void for_each(ThreadState&, Visit&& visit) const {
