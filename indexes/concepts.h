@@ -4,7 +4,8 @@
 // itself implements it directly.
 //
 // Operations: find, insert (false if present), update (false if absent), upsert (true if it was absent), erase (false
-// if absent). Ordered indexes also scan, and some take batches. Keys are u64 or byte strings; a value is any u64.
+// if absent). Ordered indexes also scan, and some modify or take batches. Keys are u64 or byte strings; a value is any
+// u64.
 #include <concepts>
 #include <optional>
 #include <span>
@@ -90,5 +91,11 @@ inline constexpr bool kModifies =
     requires(Index& index, typename Index::ThreadState& me, typename Index::Raw key, Found (*f)(Found) noexcept) {
       { index.modify(me, key, f) } -> std::same_as<Modified>;
     };
+/// True if it also takes batches of such changes, each with a function of its own.
+template <class Index>
+inline constexpr bool kModifiesBatches =
+    requires(Index& index, typename Index::ThreadState& me, std::span<const typename Index::Raw> keys,
+             std::span<Modified> modified, Found (*f)(std::size_t, Found) noexcept,
+             BatchOrder order) { index.modify_batch(me, keys, modified, f, order); };
 
 }  // namespace latchlab

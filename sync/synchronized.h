@@ -178,7 +178,7 @@ class Synchronized {
       index_.prefetch_further_in(tx, key);
     });
   }
-  // The next three are not inlined, so that they are compiled once: a call is cheap beside the many keys of a batch.
+  // The next four are not inlined, so that they are compiled once: a call is cheap beside the many keys of a batch.
 
   /// Sets changed[i] to the result of update for keys[i] and values[i], in turn; the updates are not one atomic step.
   /// Up to kMostInAttempt keys are one attempt if the policy excludes all other operations. `values` and `changed` must
@@ -208,6 +208,17 @@ class Synchronized {
                                      BatchOrder order = BatchOrder::kSideBySide) {
     in_groups(me, keys, order, Hint::kChange, [&](std::size_t first, std::size_t count) {
       for (std::size_t i = first; i < first + count; ++i) erased[i] = erase(me, keys[i]);
+    });
+  }
+  /// Sets modified[i] to the result of modify for keys[i] and the function f(i, value); otherwise works as
+  /// insert_batch.
+  template <class F>
+  [[gnu::noinline]] void modify_batch(ThreadState& me, std::span<const Raw> keys, std::span<Modified> modified,
+                                      const F& f, BatchOrder order = BatchOrder::kSideBySide) {
+    static_assert(noexcept(f(std::size_t{}, Found())));
+    in_groups(me, keys, order, Hint::kChange, [&](std::size_t first, std::size_t count) {
+      for (std::size_t i = first; i < first + count; ++i)
+        modified[i] = modify(me, keys[i], [&f, i](const Found& before) noexcept { return f(i, before); });
     });
   }
   /// Inserts the pair if the key is absent. Returns true if it was absent; otherwise its value is unchanged.

@@ -1,7 +1,9 @@
-// Tests that the callers of an index without room get IndexFull.
+// Tests that the callers of an index without room get IndexFull, and what is done before it in a batch.
 #include "sync/synchronized.h"
 
+#include <array>
 #include <optional>
+#include <span>
 #include <string_view>
 
 #include "src/base/error.h"
@@ -11,6 +13,7 @@
 #include "src/memory/memory_config.h"
 #include "src/testing/catch.h"
 #include "sync/attempt.h"
+#include "sync/change.h"
 #include "sync/none.h"
 #include "sync/olc.h"
 
@@ -85,6 +88,21 @@ TEMPLATE_TEST_CASE("An index that says kNoRoom and has no Growth is full, and no
   CHECK(index.find(me, 2) == std::nullopt);
   CHECK(index.erase(me, 1));
   CHECK(index.insert(me, 2, 20));
+}
+
+TEST_CASE("when a batch of modifications throws, those before it stay and the others are not done") {
+  Synchronized<OnePair, Olc<Native>, U64Key> index(Spec::parse("olc"), MemoryConfig{});
+  auto me = index.join();
+  CHECK(index.insert(me, 1, 10));
+  const std::array<u64, 3> keys{1, 2, 1};
+  std::array<Modified, 3> modified;
+  const auto put = [](std::size_t i, const Found&) noexcept { return Found(20 + i); };
+  CHECK_THROWS_AS(index.modify_batch(me, std::span(keys), std::span(modified), put), IndexFull);
+  CHECK(modified[0].before == 10u);
+  CHECK(modified[0].after == 20u);
+  CHECK_FALSE(modified[1].after);
+  CHECK_FALSE(modified[2].after);
+  CHECK(index.find(me, 1) == 20u);
 }
 
 }  // namespace
