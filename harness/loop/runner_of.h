@@ -16,7 +16,6 @@
 #include <array>
 #include <atomic>
 #include <cstddef>
-#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -25,6 +24,7 @@
 #include <vector>
 
 #include "harness/host/clock.h"
+#include "harness/loop/batch_arrays.h"
 #include "harness/loop/latency.h"
 #include "harness/loop/payloads.h"
 #include "harness/loop/request.h"
@@ -41,15 +41,6 @@ namespace latchlab {
 /// A copy of a key, which outlives the bytes that a view refers to.
 template <class Raw>
 using OwnedKey = std::conditional_t<std::is_same_v<Raw, std::string_view>, std::string, Raw>;
-
-template <class Raw>
-Raw key_of(const Request& request) {
-  if constexpr (std::is_same_v<Raw, u64>) {
-    return request.number;
-  } else {
-    return Raw(request.bytes, request.length);
-  }
-}
 
 /// The tag of a value (workloads/value.h), whose position depends on how many bits values have. A key adds its tag to
 /// the checksum of the contents. The tag is a hash of the key already, so nothing is hashed while the clock runs. A sum
@@ -74,6 +65,7 @@ class alignas(kFalseSharingBytes) RunnerOf final : public ErasedSession<Index, R
   using Base = ErasedSession<Index, Runner>;
   using Base::index_, Base::me_;
   using typename Base::Raw, typename Base::ThreadState;
+  using Keys = BatchKeys<Raw>;
 
  public:
   RunnerOf(Index& index, const Batching& batch, u32 value_bits, Payloads* payloads, Clock& clock)
@@ -257,19 +249,6 @@ class alignas(kFalseSharingBytes) RunnerOf final : public ErasedSession<Index, R
     return traits.inserts ? Hint::kInsert : traits.changes() ? Hint::kChange : Hint::kFind;
   }
 
-  /// The keys of some requests, as calls of the index take them.
-  class Keys {
-   public:
-    Keys(const Request* requests, u64 count) : count_(count) {
-      for (u64 i = 0; i < count; ++i) keys_[i] = key_of<Raw>(requests[i]);
-    }
-    std::span<const Raw> all() const { return {keys_.data(), count_}; }
-
-   private:
-    const u64 count_;
-    std::array<Raw, kMostInAttempt> keys_;
-  };
-
   /// Returns the policy's counters of this thread.
   const auto& counted() const {
     if constexpr (requires { me_.counters; }) {
@@ -293,11 +272,8 @@ class alignas(kFalseSharingBytes) RunnerOf final : public ErasedSession<Index, R
   /// Looks the keys up by one call of the index. Returns how many were not found.
   u64 find_batch(const Request* requests, u32 count, Tally& tally) {
     const Keys keys(requests, count);
-    using Answer = std::optional<u64>;
-    alignas(Answer)
-        std::byte room[kMostInAttempt * sizeof(Answer)];  // an array of answers would initialize all of them
-    const std::span<Answer> answers(reinterpret_cast<Answer*>(room), count);
-    std::uninitialized_default_construct(answers.begin(), answers.end());
+    const BatchAnswers<std::optional<u64>> room(count);
+    const std::span<std::optional<u64>> answers = room.all();
     index_.find_batch(me_, keys.all(), answers, batch_.order);
     u64 misses = 0;
     for (u32 i = 0; i < count; ++i) misses += !found_right(requests[i], answers[i], tally);
