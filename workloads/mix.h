@@ -9,6 +9,8 @@
 //                                              or for a uniform number of them: scan_length=1-50
 //   mix:multi_get=95,update=5,multi_get_keys=8 a multi-get looks up 8 keys (16 by default) in one call, each drawn like
 //                                              that of a read
+//   mix:read=50,modify=50                      a modify reads a value and stores another in one step. rmw is two: a
+//                                              lookup, then an update
 //   ycsb-a ... ycsb-f                          YCSB's workloads (Cooper et al., SoCC 2010), each with its usual
 //                                              distribution: read=50,update=50; read=95,update=5; reads;
 //                                              read=95,insert=5 by age; scan=95,insert=5,scan_length=1-100;

@@ -12,8 +12,8 @@
 //   insert         record R + (its ordinal among the inserts): each addresses an absent record
 //   erase          record (its ordinal among the erases): the oldest, so dense keys move on as a window
 //   read, update,  slot s from the distribution over R slots, then the record congruent to s modulo R in the window
-//   upsert, scan   [E, E + R): without erases simply record s. When a record is erased, its successor R numbers further
-//                  inherits its slot, and so its popularity: the skew stays as requested
+//   upsert, scan,  [E, E + R): without erases simply record s. When a record is erased, its successor R numbers further
+//   rmw, modify    inherits its slot, and so its popularity: the skew stays as requested
 //   multi-get      as many such records as it has keys, each from a draw of its own
 //   absent read    the absent key with the number of such a record
 //

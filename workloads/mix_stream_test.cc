@@ -50,7 +50,8 @@ struct Made {
 
 const char* const kWorkloads[] = {
     "lookup", "mix:read=90,insert=5,erase=5",
-    "mix:read=25,insert=20,update=10,upsert=10,erase=10,scan=10,rmw=5,multi_get=10,scan_length=1-50,multi_get_keys=7"};
+    "mix:read=20,insert=20,update=10,upsert=10,erase=10,scan=10,rmw=5,modify=5,multi_get=10,scan_length=1-50,"
+    "multi_get_keys=7"};
 
 TEST_CASE("a stream is the same for any number of threads and any size of chunks") {
   constexpr u64 kOps = 10'000;
@@ -249,12 +250,15 @@ TEST_CASE("a record that an early erase has left behind does not stay for ever")
   }
 }
 
-TEST_CASE("reads and updates without erases always hit, also when the index grows") {
-  const Made made({.workload = "mix:read=40,insert=30,update=20,upsert=10", .distribution = "zipf:1", .records = 500});
+TEST_CASE("reads, updates and modifies without erases always hit, also when the index grows") {
+  const Made made(
+      {.workload = "mix:read=30,insert=30,update=20,upsert=10,modify=10", .distribution = "zipf:1", .records = 500});
   Tally tally = execute<u64>(made, 256 * 400);
   CHECK(tally.rate(OpKind::kRead) == 1);
   CHECK(tally.rate(OpKind::kUpdate) == 1);
   CHECK(tally.rate(OpKind::kUpsert) == 1);
+  CHECK(tally.tried[OpKind::kModify] == 10'240);
+  CHECK(tally.rate(OpKind::kModify) == 1);
   CHECK(tally.rate(OpKind::kInsert) == 1);
   CHECK(tally.size == 500 + 30'720);
 }

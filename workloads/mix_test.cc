@@ -39,6 +39,22 @@ TEST_CASE("the names and options of workloads are parsed") {
                             {"read", 0.905}, {"insert", 0.05}, {"erase", 0.0025}, {"scan", 0.0425}});
 }
 
+TEST_CASE("a mix has modifies, which read and change the keys that updates do") {
+  const Mix mix = mix_of("mix:read=60,modify=40", 0.5);
+  CHECK(mix.ppm(OpKind::kModify) == 400'000);
+  CHECK(mix.ppm(OpKind::kRmw) == 0);
+  CHECK(mix.absent_read_ppm() == 300'000);  // modifies of absent keys are not asked for
+  CHECK(mix.changes());
+  CHECK(mix.draws_keys());
+  CHECK(mix.shares() == std::vector<std::pair<std::string, double>>{{"read", .6}, {"modify", .4}});
+  constexpr OpTraits kTraits = about(OpKind::kModify);
+  CHECK(kTraits.reads);
+  CHECK(kTraits.updates);
+  CHECK(kTraits.batches);
+  CHECK_FALSE(kTraits.inserts);
+  CHECK_FALSE(kTraits.erases);
+}
+
 TEST_CASE("YCSB's workloads have names, each with its usual distribution") {
   using Shares = std::vector<std::pair<std::string, double>>;
   CHECK(mix_of("ycsb-a").shares() == Shares{{"read", .5}, {"update", .5}});
@@ -83,6 +99,7 @@ TEST_CASE("wrong workloads are refused in one line that says what would be right
   using Catch::Matchers::Contains;
   CHECK_THROWS_WITH(mix_of("mix:read=90,insert=5"), Contains("sum to 95"));
   CHECK_THROWS_WITH(mix_of("mix:reed=100"), Contains("did you mean 'read'"));
+  CHECK_THROWS_WITH(mix_of("mix:modfy=100"), Contains("did you mean 'modify'"));
   CHECK_THROWS_WITH(mix_of("lokup"), Contains("did you mean 'lookup'"));
   CHECK_THROWS_WITH(mix_of("mix"), Contains("sum to 0"));
   for (const char* text : {"mix:read=-1,insert=101",
@@ -164,6 +181,8 @@ TEST_CASE("every kind has a word") {
   CHECK(word(OpKind::kErase) == "erase");
   CHECK(word(OpKind::kScan) == "scan");
   CHECK(word(OpKind::kRmw) == "rmw");
+  CHECK(word(OpKind::kMultiGet) == "multi_get");
+  CHECK(word(OpKind::kModify) == "modify");
 }
 
 }  // namespace

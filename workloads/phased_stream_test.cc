@@ -41,7 +41,7 @@ TEST_CASE("each phase addresses the records that those before it have left") {
   const KeySet keys(Spec::parse("u64"), 7);
   const auto phases = phases_in(
       "a 1000 mix:insert=30,read=70\nb 777 lookup zipf:1\nc 3000 mix:erase=50,read=25,update=25 latest\n"
-      "d 1500 mix:insert=50,upsert=25,rmw=25 zipf:0.5\n");
+      "d 1500 mix:insert=50,upsert=25,rmw=12.5,modify=12.5 zipf:0.5\n");
   const PhasedStream stream(3, 1, keys, phases, 5'000);
   REQUIRE(stream.size() == 6'656);
   const std::vector<Op> ops = all_of(stream, 6'656);

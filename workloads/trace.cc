@@ -177,8 +177,9 @@ void Trace::look_at_ops(const std::string& path) {
     const TraceOp& op = ops_[i];
     if (op.key >= keys())
       throw fail(path, fmt::format("operation {} is on key {}; keys are below {}", i, op.key, keys()));
-    if (op.kind >= TraceOp::kKinds) {
-      throw fail(path, fmt::format("operation {} has kind {}; kinds are below {}", i, u32{op.kind}, TraceOp::kKinds));
+    if (!TraceOp::may_have(op.kind)) {
+      throw fail(path,
+                 fmt::format("operation {} has kind {}, which is no kind of operations on one key", i, u32{op.kind}));
     }
     if (op.time_ns < time) throw fail(path, fmt::format("operation {} is earlier than the one before", i));
     time = op.time_ns;

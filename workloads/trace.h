@@ -8,7 +8,7 @@
 //
 // Numbers are little-endian. Keys are in the order of their first operation, except that loaded keys come first. Those
 // are keys that are read, updated or erased before any operation writes them. A replay must load them. The checksum
-// covers everything else.
+// covers everything else. An operation has one key, so there are no multi-gets.
 
 #include <array>
 #include <cstddef>
@@ -29,9 +29,12 @@ struct TraceOp {
   u64 time_ns = 0;       ///< since the first operation; always 0 in a trace without times
   u32 key = 0;           ///< number of the key
   u32 value_bytes : 24;  ///< size of the value that was read or written; at most kMostValueBytes
-  u32 kind : 8;          ///< an OpKind below kKinds
+  u32 kind : 8;          ///< the number of an OpKind
 
-  static constexpr u32 kKinds = static_cast<u32>(OpKind::kMultiGet);  ///< an operation of a trace has one key
+  /// Returns true if a trace may hold operations of the kind with this number.
+  [[nodiscard]] static constexpr bool may_have(u32 kind) {
+    return kind < kOpKinds && static_cast<OpKind>(kind) != OpKind::kMultiGet;
+  }
   static constexpr u32 kMostValueBytes = (1u << 24) - 1;
 };
 static_assert(sizeof(TraceOp) == 16, "a part of the file format");

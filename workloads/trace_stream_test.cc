@@ -11,6 +11,7 @@
 #include "src/testing/catch.h"
 #include "src/testing/temporary_file.h"
 #include "workloads/no_gets_testing.h"
+#include "workloads/trace_testing.h"
 
 namespace latchlab {
 namespace {
@@ -22,7 +23,7 @@ std::string random_trace() {
   Rng rng(test_seed());
   TraceWriter writer;
   for (u64 i = 0; i < 20'000; ++i) {
-    writer.add(i, "key" + std::to_string(rng.below(500)), static_cast<OpKind>(rng.below(TraceOp::kKinds)), 0);
+    writer.add(i, "key" + std::to_string(rng.below(500)), testing::random_trace_kind(rng), 0);
   }
   const TemporaryFile file("");
   writer.write(file.path(), true);

@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <array>
 #include <cstring>
 #include <fstream>
 #include <functional>
@@ -16,6 +17,7 @@
 #include "src/testing/catch.h"
 #include "src/testing/refusal.h"
 #include "src/testing/temporary_file.h"
+#include "workloads/trace_testing.h"
 
 namespace latchlab {
 namespace {
@@ -101,7 +103,7 @@ TEST_CASE("many random operations are read back unchanged", "[trace]") {
   std::vector<std::string> keys;
   for (int i = 0; i < 20'000; ++i) {
     keys.push_back("key" + std::to_string(rng.below(3000)));
-    writer.add(static_cast<u64>(i), keys.back(), static_cast<OpKind>(rng.below(TraceOp::kKinds)), rng.below(1000));
+    writer.add(static_cast<u64>(i), keys.back(), testing::random_trace_kind(rng), rng.below(1000));
   }
   const TemporaryFile file("");
   writer.write(file.path(), true);
@@ -158,7 +160,31 @@ TEST_CASE("a trace with an operation on several keys is refused", "[trace]") {
   TraceWriter writer;
   writer.add(0, "a", OpKind::kMultiGet, 0);
   writer.write(file.path(), false);
-  CHECK_THROWS_WITH(Trace(file.path()), Contains("operation 0 has kind 7; kinds are below 7"));
+  CHECK_THROWS_WITH(Trace(file.path()), Contains("operation 0 has kind 7, which is no kind of operations on one key"));
+}
+
+TEST_CASE("the numbers of kinds, which traces contain, stay as they are", "[trace]") {
+  constexpr std::array kNumbered{OpKind::kRead, OpKind::kInsert, OpKind::kUpdate,   OpKind::kUpsert, OpKind::kErase,
+                                 OpKind::kScan, OpKind::kRmw,    OpKind::kMultiGet, OpKind::kModify};
+  static_assert(kNumbered.size() == kOpKinds, "give a new kind the next number");
+  for (u32 number = 0; number < kOpKinds; ++number) {
+    CHECK(static_cast<u32>(kNumbered[number]) == number);
+    CHECK(TraceOp::may_have(number) == (kNumbered[number] != OpKind::kMultiGet));
+  }
+  CHECK_FALSE(TraceOp::may_have(kOpKinds));
+}
+
+TEST_CASE("a trace may have modifies, and a key that the first one finds is loaded before", "[trace]") {
+  const TemporaryFile file("");
+  TraceWriter writer;
+  writer.add(0, "new", OpKind::kInsert, 8);
+  writer.add(0, "new", OpKind::kModify, 8);
+  writer.add(0, "old", OpKind::kModify, 8);
+  writer.write(file.path(), false);
+  const Trace trace(file.path());
+  CHECK(trace.counts()[static_cast<std::size_t>(OpKind::kModify)] == 2);
+  REQUIRE(trace.loaded() == 1);
+  CHECK(trace.key(0) == "old");
 }
 
 TEST_CASE("an operation that a trace cannot hold is refused when it is added", "[trace]") {

@@ -338,6 +338,8 @@ TEST_CASE("a meaningless combination is skipped in a sweep and refused alone", "
   CHECK(contains(error_of({"--index=tbb", "--sync=own", "--workload=mix:read=50,scan=50"}), "not ordered"));
   CHECK(contains(error_of({"--index=tbb", "--sync=own", "--workload=mix:read=50,insert=25,erase=25"}),
                  "tbb does not erase: what is there stays"));
+  CHECK(error_of({"--index=tbb", "--sync=own", "--workload=mix:read=50,modify=50"}) ==
+        "--workload: tbb does not modify: no such call; rmw is a lookup and an update");
   CHECK(contains(error_of({"--workload=insert", "--negative=0.5"}), "reads nothing"));
   const RunCommand absent = runs({"--workload={lookup,insert}", "--negative=0.5"});
   REQUIRE(absent.runs.size() == 2);

@@ -32,7 +32,8 @@ inline Registry some_words() {
     pair.policy = policy;
     pair.keys = keys;
     pair.ordered = ordered;
-    if (std::string(index) == "tbb") pair.library = "fmt", pair.no_erase = "what is there stays";
+    if (std::string(index) == "tbb")
+      pair.library = "fmt", pair.no_erase = "what is there stays", pair.no_modify = "no such call";
     pair.many_writers = pair.policy != "none";
     pair.about = "about it";
     pair.resolve = [](const Spec& spec) -> Options {

@@ -44,6 +44,10 @@ std::string not_possible(const Combination& point) {
   if (mix.has(OpKind::kErase) && !pair.no_erase.empty()) {
     return fmt::format("--workload: {} does not erase: {}", config.index.name, pair.no_erase);
   }
+  if (mix.has(OpKind::kModify) && !pair.no_modify.empty()) {
+    return fmt::format("--workload: {} does not modify: {}; rmw is a lookup and an update", config.index.name,
+                       pair.no_modify);
+  }
   if (config.threads > 1 && !pair.many_writers && pair.learns) {
     return fmt::format("--sync: {} allows one writing thread, but --threads={} and {} learns from lookups",
                        config.sync.name, config.threads, config.index.name);
@@ -137,13 +141,13 @@ std::string no_batch(const Combination& point) {
   if (!all.batches) {
     if (config.batch.order == BatchOrder::kSideBySide && point.pair.hints) return "";
     return fmt::format(
-        "--batch: --workload={} must have one kind of operations: lookups, inserts, updates or erasures{}",
+        "--batch: --workload={} must have one kind of operations: lookups, inserts, updates, modifies or erasures{}",
         config.workload.str(), point.pair.hints ? fmt::format("; or write --batch={}", keys) : "");
   }
   if (!point.pair.no_batch.empty()) return fmt::format("--batch: it does not reach {}: {}", index, point.pair.no_batch);
-  if (config.batch.order == BatchOrder::kSideBySide && !(all.reads ? point.pair.side_by_side : point.pair.hints)) {
+  if (config.batch.order == BatchOrder::kSideBySide && !(all.changes() ? point.pair.hints : point.pair.side_by_side)) {
     return fmt::format("--batch: {} of {} do not go side by side; write --batch={}:in-turn",
-                       all.reads ? "lookups" : "changes", index, keys);
+                       all.changes() ? "changes" : "lookups", index, keys);
   }
   return "";
 }

@@ -110,7 +110,7 @@ TEST_CASE("the option --batch works if the index and the workload have batches",
   CHECK(contains(error_of({"--batch=8:in-turn", "--workload=mix:read=50,update=50"}),
                  "must have one kind of operations"));
   CHECK(contains(error_of({"--batch=8:in-turn", "--workload=mix:upsert=100"}), "must have one kind of operations"));
-  for (const char* changes : {"insert", "mix:insert=100", "mix:update=100", "mix:erase=100"}) {
+  for (const char* changes : {"insert", "mix:insert=100", "mix:update=100", "mix:modify=100", "mix:erase=100"}) {
     const std::string workload = std::string("--workload=") + changes;
     for (const char* batch : {"--batch=8:in-turn", "--batch=8", "--batch=8:rolling", "--batch=auto"})
       CHECK(runs({batch, workload, "--index=vip"}).runs.size() == 1);
@@ -118,7 +118,7 @@ TEST_CASE("the option --batch works if the index and the workload have batches",
         contains(error_of({"--batch=8", workload}), "changes of art do not go side by side; write --batch=8:in-turn"));
     CHECK(runs({"--batch=8:in-turn", workload}).runs.size() == 1);
   }
-  for (const char* mixed : {"mix:read=50,update=50", "mix:upsert=100", "mix:rmw=100"}) {
+  for (const char* mixed : {"mix:read=50,update=50", "mix:read=50,modify=50", "mix:upsert=100", "mix:rmw=100"}) {
     const std::string workload = std::string("--workload=") + mixed;
     for (const char* batch : {"--batch=8", "--batch=8:rolling", "--batch=auto"})
       CHECK(runs({batch, workload, "--index=vip"}).runs.size() == 1);

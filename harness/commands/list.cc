@@ -49,6 +49,7 @@ std::string indexes(const Registry& registry, Scope scope) {
       if (traits.empty()) {
         traits.emplace_back(pair.ordered ? "ordered" : "not ordered");
         if (!pair.no_erase.empty()) traits.emplace_back("no erase");
+        if (!pair.no_modify.empty()) traits.emplace_back("no modify");
         if (pair.learns) traits.emplace_back("learns from lookups");
       }
       traits.emplace_back(pair.keys == KeyKind::kU64 ? "integer keys" : "byte-string keys");
@@ -99,7 +100,9 @@ Entries workloads() {
   return {{"lookup", "reads only"},
           {"insert", "inserts every record once into an empty index, and then ends"},
           {"mix:read=90,insert=10",
-           "percentages of read, insert, update, upsert, erase, scan, rmw (read-modify-write), multi_get; sum 100"},
+           "percentages of read, insert, update, upsert, erase, scan, rmw, modify, multi_get; sum 100;"},
+          {"", "rmw is a lookup and then an update of its key: another thread may change the key in between;"},
+          {"", "modify reads a value and stores another in one step"},
           {"  multi_get_keys=16", "keys that a multi-get looks up in one call, at most 64"},
           {"  scan_length=100", "pairs that a scan asks for; 1-100: uniform from 1 to 100"},
           {"ycsb-a ... ycsb-f", "YCSB's: read=50,update=50; read=95,update=5; reads; read=95,insert=5 by age;"},

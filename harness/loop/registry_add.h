@@ -116,6 +116,7 @@ void add_pair(Registry& registry, std::string index, std::string policy, KeyKind
   pair.policy = std::move(policy);
   pair.keys = keys;
   pair.ordered = SharedIndex::kOrdered;
+  if constexpr (!kModifies<SharedIndex>) pair.no_modify = "no call of it reads a value and stores another in one step";
   if constexpr (!kFindsBatches<SharedIndex> || !kChangesBatches<SharedIndex>)
     pair.no_batch = "the index takes one key at a time";
   if constexpr (requires { SharedIndex::kSideBySide; }) pair.side_by_side = SharedIndex::kSideBySide;

@@ -190,10 +190,12 @@ class alignas(kFalseSharingBytes) RunnerOf final : public ErasedSession<Index, R
       if constexpr (kPrefetches<Index>) prefetch_before(slice, requests, at_once);
       if (!at_once) {
         run_singly(slice.only, requests, now, slice.gets, tally);
-      } else if (about(*slice.only).reads) {
-        if constexpr (kFindsBatches<Index>) note_reads(now, find_batch(requests, now, tally), tally);
-      } else {
+      } else if (slice.only == OpKind::kModify) {
+        if constexpr (kModifiesBatches<Index>) modify_batch(requests, now, tally);
+      } else if (about(*slice.only).changes()) {
         if constexpr (kChangesBatches<Index>) change_batch(*slice.only, requests, now, tally);
+      } else {
+        if constexpr (kFindsBatches<Index>) note_reads(now, find_batch(requests, now, tally), tally);
       }
       requests += now;
     }
@@ -202,7 +204,8 @@ class alignas(kFalseSharingBytes) RunnerOf final : public ErasedSession<Index, R
   /// faster without, unless the policy makes one attempt of it.
   bool calls_batches(const std::optional<OpKind>& only) const {
     if (!only || !about(*only).batches || (rolls() && !kAtOnce)) return false;
-    return about(*only).reads ? kFindsBatches<Index> : kChangesBatches<Index>;
+    if (only == OpKind::kModify) return kModifiesBatches<Index>;
+    return about(*only).changes() ? kChangesBatches<Index> : kFindsBatches<Index>;
   }
 
   /// Prefetches before the batch at `batch` runs: for the batches behind it if batches roll, or for the batch itself if
@@ -297,6 +300,10 @@ class alignas(kFalseSharingBytes) RunnerOf final : public ErasedSession<Index, R
   /// true if the key was found. The value is checked here, since a caller would get it through memory, and wait.
   LATCHLAB_FLATTEN [[gnu::noinline]] bool read_one(const Request& request, Tally& tally) {
     const std::optional<u64> found = index_.find(me_, key_of<Raw>(request));
+    return took_right(request, found, tally);
+  }
+  /// Returns true if the key was found. Checks the value, and its payload if there is one.
+  [[gnu::always_inline]] bool took_right(const Request& request, const std::optional<u64>& found, Tally& tally) const {
     if (!found_right(request, found, tally)) return false;
     if (payloads_ != nullptr) [[unlikely]] {
       const std::optional<u64> copy = found;  // `found` itself stays in registers
@@ -378,6 +385,53 @@ class alignas(kFalseSharingBytes) RunnerOf final : public ErasedSession<Index, R
     }
   }
 
+  /// The value that a modify stores: what an update would store if the key is there, else nothing. So the tally counts
+  /// modifies as it counts updates. The value does not depend on the old one, which is checked after the call.
+  static Found modified_to(const Request& request, const Found& before) noexcept {
+    return before ? Found(request.value) : before;
+  }
+  /// Runs a modify. Returns true if the key was there.
+  [[gnu::noinline]] bool modify_one(const Request& request, Tally& tally) {
+    if constexpr (kModifies<Index>) {
+      const auto change = [&request](const Found& before) noexcept { return modified_to(request, before); };
+      const Modified modified = index_.modify(me_, key_of<Raw>(request), change);
+      return modified_right(request, modified, tally);
+    }
+    return false;
+  }
+  /// Returns true if the key was there. Checks the value that it had, and its payload. An index that keeps no pairs
+  /// answers with values of no key, which would cost its loop a call each.
+  bool modified_right(const Request& request, const Modified& modified, Tally& tally) const {
+    if constexpr (!keeps_pairs<Index>()) return modified.before.has_value();
+    return took_right(request, modified.before, tally);
+  }
+  /// Runs modifies by one call of the index.
+  void modify_batch(const Request* requests, u32 count, Tally& tally) {
+    const Keys keys(requests, count);
+    const BatchAnswers<Modified> answers(count);
+    // A modify may throw. The destructor counts those before it that found their keys.
+    struct Done {
+      ~Done() {
+        for (std::size_t i = 0; i < modified.size(); ++i) {
+          if (!all && !modified[i].before) continue;
+          const bool found = session.modified_right(requests[i], modified[i], tally);
+          note(OpKind::kModify, found, tally);
+          if (found && session.payloads_ != nullptr) session.payloads_->write(requests[i].value);
+        }
+      }
+      const RunnerOf& session;
+      const Request* const requests;
+      const std::span<const Modified> modified;
+      Tally& tally;
+      bool all = false;
+    } done{*this, requests, answers.all(), tally};
+    const auto change = [requests](std::size_t i, const Found& before) noexcept {
+      return modified_to(requests[i], before);
+    };
+    index_.modify_batch(me_, keys.all(), answers.all(), change, batch_.order);
+    done.all = true;
+  }
+
   /// Runs inserts, flattened like look_up(). An insert may throw; the destructor adds the inserts before it to the
   /// tally.
   LATCHLAB_FLATTEN [[gnu::noinline]] void inserts(const Request* requests, u32 count, Tally& tally) {
@@ -427,6 +481,7 @@ class alignas(kFalseSharingBytes) RunnerOf final : public ErasedSession<Index, R
           note(OpKind::kMultiGet, multi_get(gets + request.number, request.limit, tally), tally);
           break;
         case OpKind::kRmw: note(OpKind::kRmw, read_modify_write(request, tally), tally); break;
+        case OpKind::kModify: note(OpKind::kModify, modify_one(request, tally), tally); break;
       }
     }
   }

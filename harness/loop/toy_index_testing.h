@@ -19,10 +19,10 @@ namespace latchlab::toy {
 /// The mistake that all toy indexes make. A test sets it by Plant before a run; Plant's destructor resets it.
 enum class Mistake {
   kNone,
-  kWrongValue,   ///< a find in a thousand returns the value of another key
+  kWrongValue,   ///< a find or a modify in a thousand returns the value of another key
   kLostInsert,   ///< an insert in a thousand says true and does nothing
   kDoubleErase,  ///< an erase in a hundred says true and leaves the key
-  kMissedKey,    ///< a find in a thousand misses
+  kMissedKey,    ///< a find or a modify in a thousand misses
   kPhantom,      ///< a find of an absent key returns a value
   kSwappedKeys,  ///< an insert in a thousand inserts another key
   kBadScan,      ///< a scan in ten delivers its first pair twice
@@ -106,6 +106,22 @@ class Toy {
     const std::lock_guard lock(mutex_);
     if (strikes(Mistake::kDoubleErase, 100)) return map_.contains(Owned(key));
     return map_.erase(Owned(key)) > 0;
+  }
+  template <class F>
+  Modified modify(ThreadState&, Raw key, const F& f) {
+    testing::VirtualTeam::spend(kOperationNs);
+    const std::lock_guard lock(mutex_);
+    const auto at = map_.find(Owned(key));
+    const Found before = at == map_.end() ? Found() : Found(at->second);
+    if (before && strikes(Mistake::kMissedKey, 1000)) return {};
+    const Found after = f(before);
+    if (after) {
+      map_.insert_or_assign(Owned(key), *after);
+    } else {
+      map_.erase(Owned(key));
+    }
+    if (before && strikes(Mistake::kWrongValue, 1000)) return {~*before, after};
+    return {before, after};
   }
   std::size_t scan(ThreadState&, Raw from, std::size_t limit, auto&& visit) {
     testing::VirtualTeam::spend(kOperationNs);

@@ -24,6 +24,8 @@ class EveryPair(Runs):
         parts = {"insert": 20, "update": 10, "upsert": 10}
         if "no erase" not in traits:
             parts["erase"] = 10
+        if "no modify" not in traits:
+            parts["modify"] = 10
         if "ordered" in traits:
             parts["scan"] = 10
         parts["read"] = 100 - sum(parts.values())

@@ -93,6 +93,10 @@ class Prefetching : public Toy<u64> {
     me.operation(key, Hint::kChange);
     return Toy<u64>::erase(me, key);
   }
+  Modified modify(ThreadState& me, u64 key, const auto& f) {
+    me.operation(key, Hint::kChange);
+    return Toy<u64>::modify(me, key, f);
+  }
 };
 
 Config batched(const char* workload, BatchOrder order) {
@@ -119,8 +123,9 @@ void check_rolling(const char* workload) {
 }
 
 TEST_CASE("rolling batches prefetch for every operation, a batch before it", "[batch]") {
-  for (const char* workload : {"lookup", "mix:insert=100", "mix:update=100", "mix:erase=10,insert=90",
-                               "mix:read=50,update=30,upsert=20", "insert"}) {
+  for (const char* workload :
+       {"lookup", "mix:insert=100", "mix:update=100", "mix:erase=10,insert=90", "mix:read=50,update=30,upsert=20",
+        "mix:modify=100", "mix:read=50,modify=50", "insert"}) {
     check_rolling<Prefetching<false>>(workload);
     check_rolling<Prefetching<true>>(workload);
   }

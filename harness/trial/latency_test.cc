@@ -41,13 +41,13 @@ TEST_CASE("without --latency no call is timed, and the result names the option")
 }
 
 TEST_CASE("with --latency=all every operation of the measured phase is timed under its kind") {
-  Config config = small("mix:read=70,update=30");
+  Config config = small("mix:read=70,update=20,modify=10");
   config.latency_every = 1;
   const TrialResult result = run_of<Toy<u64>>(config);
   REQUIRE(result.latency);
   CHECK(result.latency->all.count == result.throughput->operations);
-  REQUIRE(result.latency->operations.size() == 2);
-  for (const char* kind : {"read", "update"}) {
+  REQUIRE(result.latency->operations.size() == 3);
+  for (const char* kind : {"read", "update", "modify"}) {
     INFO(kind);
     REQUIRE(latency_of(result, kind) != nullptr);
     CHECK(latency_of(result, kind)->summary.count == rate_of(result, kind)->count);

@@ -55,6 +55,11 @@ struct BatchedPayloads : Toy<u64> {
   void erase_batch(ThreadState& me, std::span<const u64> keys, std::span<bool> changed, BatchOrder) {
     for (std::size_t i = 0; i < keys.size(); ++i) changed[i] = erase(me, keys[i]);
   }
+  void modify_batch(ThreadState& me, std::span<const u64> keys, std::span<Modified> modified, const auto& f,
+                    BatchOrder) {
+    for (std::size_t i = 0; i < keys.size(); ++i)
+      modified[i] = modify(me, keys[i], [&](const Found& before) noexcept { return f(i, before); });
+  }
 };
 
 /// A trial that holds the keys 1 to 8, with one wrong word in each of their payloads.
@@ -116,8 +121,9 @@ TEST_CASE("an operation that finds a key reads its whole payload, and one that w
     u64 right;  // right payloads afterwards
   };
   for (const auto& [kind, wrong, right] :
-       {Case{OpKind::kRead, 8, 0}, Case{OpKind::kRmw, 8, 8}, Case{OpKind::kUpdate, 0, 8}, Case{OpKind::kUpsert, 0, 8},
-        Case{OpKind::kErase, 0, 0}, Case{OpKind::kInsert, 0, 0},  // the keys are in the index
+       {Case{OpKind::kRead, 8, 0}, Case{OpKind::kRmw, 8, 8}, Case{OpKind::kModify, 8, 8}, Case{OpKind::kUpdate, 0, 8},
+        Case{OpKind::kUpsert, 0, 8}, Case{OpKind::kErase, 0, 0},
+        Case{OpKind::kInsert, 0, 0},  // the keys are in the index
         Case{OpKind::kScan, 6 * 3 + 2 + 1, 0}}) {
     CAPTURE(kWords<OpKind>[static_cast<std::size_t>(kind)]);
     Spoilt<> spoilt(1);
@@ -130,12 +136,14 @@ TEST_CASE("an operation that finds a key reads its whole payload, and one that w
   CHECK(spoilt.right() == 3);
   CHECK(spoilt.run(OpKind::kRead, 100, 8).wrong_values == 0);  // no key is found
   spoilt.run(OpKind::kUpdate, 100, 8);
+  CHECK(spoilt.run(OpKind::kModify, 100, 8).wrong_values == 0);
   CHECK(spoilt.right() == 3);
 }
 
 TEST_CASE("batches read and write the payloads of their keys", "[trial]") {
-  for (const auto& [kind, wrong, right] : {std::tuple(OpKind::kRead, 8u, 0u), std::tuple(OpKind::kUpdate, 0u, 8u),
-                                           std::tuple(OpKind::kErase, 0u, 0u), std::tuple(OpKind::kInsert, 0u, 0u)}) {
+  for (const auto& [kind, wrong, right] :
+       {std::tuple(OpKind::kRead, 8u, 0u), std::tuple(OpKind::kUpdate, 0u, 8u), std::tuple(OpKind::kModify, 8u, 8u),
+        std::tuple(OpKind::kErase, 0u, 0u), std::tuple(OpKind::kInsert, 0u, 0u)}) {
     CAPTURE(kWords<OpKind>[static_cast<std::size_t>(kind)]);
     Spoilt<> spoilt(4);
     CHECK(spoilt.run(kind, 1, 8).wrong_values == wrong);
@@ -144,6 +152,8 @@ TEST_CASE("batches read and write the payloads of their keys", "[trial]") {
   Spoilt<> spoilt(4);
   spoilt.run(OpKind::kErase, 1, 3);
   spoilt.run(OpKind::kInsert, 1, 5);
+  CHECK(spoilt.right() == 3);
+  CHECK(spoilt.run(OpKind::kModify, 100, 8).wrong_values == 0);
   CHECK(spoilt.right() == 3);
 }
 
@@ -155,7 +165,7 @@ bool says_another_loop(const TrialResult& result) {
 
 TEST_CASE("a run with payloads fills them, uses them and reports their size", "[trial]") {
   const TrialResult result =
-      run_of<Toy<u64>>(with_payloads("mix:read=30,insert=10,update=20,upsert=10,erase=10,scan=10,rmw=10"));
+      run_of<Toy<u64>>(with_payloads("mix:read=30,insert=10,update=10,upsert=10,erase=10,scan=10,rmw=10,modify=10"));
   CAPTURE(result.reason);
   CHECK(result.status == Status::kOk);
   CHECK(phases_of(result)[0] == "payloads");
@@ -163,7 +173,7 @@ TEST_CASE("a run with payloads fills them, uses them and reports their size", "[
   REQUIRE(result.memory.payload);
   CHECK(*result.memory.payload == 40'000 * 136);
   CHECK(says_another_loop(result));
-  for (const char* operation : {"read", "insert", "update", "upsert", "erase", "scan", "rmw"}) {
+  for (const char* operation : {"read", "insert", "update", "upsert", "erase", "scan", "rmw", "modify"}) {
     CAPTURE(operation);
     CHECK(rate_of(result, operation) != nullptr);
   }

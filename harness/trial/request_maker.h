@@ -2,7 +2,7 @@
 //
 // A result is required only if it holds at all moments of the run, in whatever order threads run the operations:
 //
-//   1. A read or update of a record hits, unless
+//   1. A read, update or modify of a record hits, unless
 //        - the workload erases: the record may be gone, or not there yet;
 //        - the workload addresses records that were just inserted (Stream::addresses_new);
 //        - the index keeps nothing.

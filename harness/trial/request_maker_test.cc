@@ -26,7 +26,7 @@ namespace {
 
 TEST_CASE("a request has the required result of its operation") {
   const KeySet keys(Spec::parse("u64"), 1);
-  const Mix mix(Spec::parse("mix:read=40,insert=20,update=20,upsert=10,rmw=10"), .5);
+  const Mix mix(Spec::parse("mix:read=40,insert=20,update=20,upsert=10,rmw=5,modify=5"), .5);
   const Distribution uniform(Spec::parse("uniform"));
   const MixStream stream(1, 1, keys, uniform, mix, 100);
   RequestQueue made;
