@@ -23,10 +23,10 @@ namespace {
 
 using Word = std::pair<std::string_view, OpKind>;
 
-constexpr Word kTwitterWords[] = {{"get", OpKind::kRead},     {"gets", OpKind::kRead},  {"set", OpKind::kUpsert},
-                                  {"cas", OpKind::kUpsert},   {"add", OpKind::kInsert}, {"replace", OpKind::kUpdate},
-                                  {"delete", OpKind::kErase}, {"append", OpKind::kRmw}, {"prepend", OpKind::kRmw},
-                                  {"incr", OpKind::kRmw},     {"decr", OpKind::kRmw}};
+constexpr Word kTwitterWords[] = {{"get", OpKind::kRead},     {"gets", OpKind::kRead},     {"set", OpKind::kUpsert},
+                                  {"cas", OpKind::kUpsert},   {"add", OpKind::kInsert},    {"replace", OpKind::kUpdate},
+                                  {"delete", OpKind::kErase}, {"append", OpKind::kModify}, {"prepend", OpKind::kModify},
+                                  {"incr", OpKind::kModify},  {"decr", OpKind::kModify}};
 constexpr Word kMetaWords[] = {{"GET", OpKind::kRead},
                                {"GET_LEASE", OpKind::kRead},
                                {"SET", OpKind::kUpsert},

@@ -4,7 +4,8 @@
 //
 //   twitter   one operation a line (Yang, Yue, Rashmi, OSDI 2020): time in seconds, key, key size, value size, client,
 //             operation, time to live. get and gets are reads, set and cas upserts, add is an insert, replace an
-//             update, delete an erase; append, prepend, incr and decr are read-modify-writes.
+//             update, delete an erase. append, prepend, incr and decr are modifies: a cache does each in one step, and
+//             not at all if the key is absent.
 //   meta-kv   a line has one or more operations on one key (CacheLib's key-value traces). The first line names the
 //             columns: key, op, and optionally size, op_count, op_time in seconds. GET and GET_LEASE are reads, SET and
 //             SET_LEASE upserts, DELETE is an erase.

@@ -39,7 +39,7 @@ TEST_CASE("Twitter's lines are read as operations, even with commas in keys", "[
       "103,x,1,1,1,add,0\n103,x,1,1,1,replace,0\n104,x,1,0,1,delete,0\n104,x,1,0,1,incr,0\n");
   CHECK(twitter.trace->has_times());
   const std::vector<std::string> expected{"0 read abc 250", "0 read abc 0", "3 upsert a,b,c 17", "3 upsert x 1",
-                                          "3 insert x 1",   "3 update x 1", "4 erase x 0",       "4 rmw x 0"};
+                                          "3 insert x 1",   "3 update x 1", "4 erase x 0",       "4 modify x 0"};
   REQUIRE(twitter.trace->ops().size() == expected.size());
   for (u64 i = 0; i < expected.size(); ++i) CHECK(twitter.op(i) == expected[i]);
   CHECK(twitter.trace->loaded() == 1);
