@@ -213,6 +213,13 @@ class ByHash {
                    BatchOrder order = BatchOrder::kSideBySide) {
     in_turn(me, keys, order, Hint::kChange, [&](std::size_t i) { erased[i] = erase(me, keys[i]); });
   }
+  template <class F>
+  void modify_batch(ThreadState& me, std::span<const Raw> keys, std::span<Modified> modified, const F& f,
+                    BatchOrder order = BatchOrder::kSideBySide) {
+    in_turn(me, keys, order, Hint::kChange, [&](std::size_t i) {
+      modified[i] = modify(me, keys[i], [&f, i](const Found& before) noexcept { return f(i, before); });
+    });
+  }
 
   template <class Change>
   Changed update_if(ThreadState& me, Raw key, const Change& change) {

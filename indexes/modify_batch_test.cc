@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "indexes/art/art.h"
+#include "indexes/by_hash.h"
 #include "indexes/concepts.h"
 #include "indexes/cuckoo/cuckoo.h"
 #include "src/base/batching.h"
@@ -86,6 +87,7 @@ TEST_CASE("a batch of modifications does what they do one after the other") {
   check_batches<Synchronized<Art, Olc<Native>, BytesKey>>("olc");
   check_batches<Synchronized<Cuckoo, Olc<Native>, U64Key>>("olc");
   check_batches<Synchronized<Cuckoo, Spin<Native>, U64Key>>("spin");
+  check_batches<ByHash<Cuckoo, Olc<Native>>>("olc");
 }
 
 }  // namespace
