@@ -33,13 +33,13 @@
 #include "src/base/batching.h"
 #include "src/base/hash.h"
 #include "src/base/key.h"
+#include "src/base/scale.h"
 #include "src/base/spec.h"
 #include "src/machine/machine.h"
 #include "src/memory/memory.h"
 #include "src/reclaim/epochs.h"
 #include "sync/attempt.h"
 #include "sync/change.h"
-#include "sync/synchronized.h"
 
 namespace latchlab {
 
@@ -87,15 +87,13 @@ class Record {
 
 }  // namespace by_hash
 
-/// An index of numbers joined to a policy, with byte strings as keys, as callers see it: a SharedIndex. Operations
-/// promise what those of Synchronized do.
-template <template <class Layout, class Key> class Index, class PolicyType, class Hash = by_hash::Hash>
+/// An index of numbers joined to a policy (Map, a Synchronized), with byte strings as keys, as callers see it: a
+/// SharedIndex. Operations promise what those of Synchronized do.
+template <class Map, class Hash = by_hash::Hash>
 class ByHash {
-  using Map = Synchronized<Index, PolicyType, U64Key>;
-
  public:
-  using Policy = PolicyType;
-  using Machine = typename Policy::Machine;
+  using Policy = typename Map::Policy;
+  using Machine = typename Map::Machine;
   using Key = BytesKey;
   using Raw = std::string_view;
   using Body = typename Map::Body;

@@ -19,6 +19,7 @@
 #include "sync/olc.h"
 #include "sync/rtm.h"
 #include "sync/spin.h"
+#include "sync/synchronized.h"
 
 namespace latchlab::testing {
 namespace {
@@ -30,9 +31,9 @@ struct Colliding {
 };
 
 template <class Policy>
-using OnOneHash = ByHash<Cuckoo, Policy, Colliding<1>>;
+using OnOneHash = ByHash<Synchronized<Cuckoo, Policy, U64Key>, Colliding<1>>;
 template <class Policy>
-using OnThreeHashes = ByHash<Chained, Policy, Colliding<3>>;
+using OnThreeHashes = ByHash<Synchronized<Chained, Policy, U64Key>, Colliding<3>>;
 
 template <class Index>
 void compare(const std::string& policy) {
@@ -78,7 +79,7 @@ std::vector<RaceMix<std::string>> chain_mixes() {
 }
 
 template <class Policy>
-using TinyByHash = ByHash<Cuckoo, Tiny<Policy>, Colliding<2>>;
+using TinyByHash = ByHash<Synchronized<Cuckoo, Tiny<Policy>, U64Key>, Colliding<2>>;
 
 TEST_CASE("Races: byte strings by colliding hashes", "[race]") {
   explore<TinyByHash<Olc<Simulated>>>(chain_mixes(), "olc", {});

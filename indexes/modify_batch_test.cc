@@ -87,7 +87,7 @@ TEST_CASE("a batch of modifications does what they do one after the other") {
   check_batches<Synchronized<Art, Olc<Native>, BytesKey>>("olc");
   check_batches<Synchronized<Cuckoo, Olc<Native>, U64Key>>("olc");
   check_batches<Synchronized<Cuckoo, Spin<Native>, U64Key>>("spin");
-  check_batches<ByHash<Cuckoo, Olc<Native>>>("olc");
+  check_batches<ByHash<Synchronized<Cuckoo, Olc<Native>, U64Key>>>("olc");
 }
 
 }  // namespace

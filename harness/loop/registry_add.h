@@ -145,7 +145,8 @@ void add_pair_if_admitted(Registry& registry, std::string index, std::string pol
 template <template <class, class> class Index, class Policy>
 void add_pair_by_hash_if_admitted(Registry& registry, std::string index, std::string policy) {
   if constexpr (Admits<Index<typename Policy::Layout, U64Key>, Policy>) {
-    add_pair<ByHash<Index, Policy>>(registry, std::move(index), std::move(policy), KeyKind::kBytes);
+    add_pair<ByHash<Synchronized<Index, Policy, U64Key>>>(registry, std::move(index), std::move(policy),
+                                                          KeyKind::kBytes);
   }
 }
 
