@@ -61,6 +61,16 @@
 // A batch of the reserve is freed like any other, and its record returns to a reserve. No thread waits, so no thread
 // can deadlock.
 //
+// A block may be held beyond its grace period, by a pin that is counted in the block itself. The last parameter,
+// Holds, has the predicate:
+//
+//     batch that is due --> blocks not held: freed
+//                      `--> blocks held: kept in a held batch, at which later collections look again
+//
+// The predicate must stay false once it was false after the grace period: no thread can find the block any more, so
+// none can pin it anew. Each collection looks at two held batches at most, so many long pins cost no more than one.
+// Held batches are the records of the retired ones, merged, so holding takes no memory.
+//
 // A thread that exits leaves its garbage to the others: they adopt it with their next batch, or drain frees it. A
 // thread that never leaves its operation holds up all garbage. This is detected and counted (stalled), not prevented.
 // If memory is out as well, operations that may retire are refused until that thread leaves.
@@ -77,9 +87,13 @@
 
 namespace latchlab {
 
+/// The Holds of a reclaimer that frees every block when it is due.
+struct HoldsNothing {};
+
 /// The reclaimer by epochs. kBatch blocks are stamped together. Under qsbr a thread announces at every kQuietOps-th
-/// operation. A kGrace below 2 is a bug, which tests plant on purpose.
-template <class M, u64 kGrace = 2, u32 kBatch = 64, u32 kQuietOps = 64>
+/// operation. A kGrace below 2 is a bug, which tests plant on purpose. Holds is HoldsNothing, or has a static function
+/// `bool held(const Block&)`: true keeps a block that is due. Its false acquires what the holders did before their end.
+template <class M, u64 kGrace = 2, u32 kBatch = 64, u32 kQuietOps = 64, class Holds = HoldsNothing>
 class Epochs {
  public:
   static constexpr std::string_view kName = "epoch";
@@ -91,13 +105,17 @@ class Epochs {
   explicit Epochs(Memory<M>& memory) : reclaim_(memory.config().reclaim), memory_(memory) {}
   Epochs(const Epochs&) = delete;
   Epochs& operator=(const Epochs&) = delete;
-  /// Frees all garbage. Every ThreadState must have ended.
+  /// Frees all garbage. Every ThreadState must have ended, and no block may be held.
   ~Epochs() {
     if (counters().pending != 0) drain();
+    if constexpr (kHolds) {
+      if (counters().pending != 0) held_at_the_end();
+    }
     for (Slot* slot = first_slot(); slot != nullptr;) delete std::exchange(slot, slot->next);
   }
 
  private:
+  static constexpr bool kHolds = !std::same_as<Holds, HoldsNothing>;
   static constexpr u64 kOutside = ~u64{0};
   static constexpr u32 kAttemptBlocks = AttemptBlocks<M>::kMaxBlocks;
   static constexpr u32 kReserve = (kAttemptBlocks + kBatch - 1) / kBatch;  // batches of a full reserve
@@ -133,6 +151,8 @@ class Epochs {
     alignas(kFalseSharingBytes) RetiredBatch* open = nullptr;  // being filled, not yet stamped
     RetiredBatch* oldest = nullptr;                            // the queue of stamped batches
     RetiredBatch* newest = nullptr;
+    RetiredBatch* held = nullptr;  // the queue of batches that were due; all their blocks were held
+    RetiredBatch* last_held = nullptr;
     RetiredBatch* spare = nullptr;    // a list, usually of one
     RetiredBatch* reserve = nullptr;  // a list, of kReserve if it is full
     u64 retired = 0;
@@ -219,6 +239,7 @@ class Epochs {
       if (slot.open != nullptr) close();
       if (reclaim_ == Reclaim::kLeak) return;
       adopt();
+      if constexpr (kHolds) look_again();
       if (slot.oldest == nullptr) return;
       if (epochs_->try_advance()) ++slot.advances;
       free_due();
@@ -323,11 +344,7 @@ class Epochs {
       append(batch);
     }
 
-    void append(RetiredBatch* batch) {
-      batch->next = nullptr;
-      (slot_->oldest == nullptr ? slot_->oldest : slot_->newest->next) = batch;
-      slot_->newest = batch;
-    }
+    void append(RetiredBatch* batch) { Epochs::append(slot_->oldest, slot_->newest, batch); }
 
     // Adopts the garbage of threads that have exited. Its stamps may be older than those before it in the queue; such a
     // batch only waits longer.
@@ -348,11 +365,26 @@ class Epochs {
         RetiredBatch* const batch = slot_->oldest;
         slot_->oldest = batch->next;
         epochs_->free_blocks(*batch, *slot_, *pool_);
+        if constexpr (kHolds) {
+          if (batch->count != 0) {
+            hold(batch, *slot_, *pool_);
+            continue;
+          }
+        }
         if (slot_->spare == nullptr && !batch->reserved) {
           slot_->spare = new (batch) RetiredBatch;
         } else {
           give_back(batch, *slot_, *pool_);
         }
+      }
+    }
+
+    // Frees the blocks that are no longer held, of two batches: a collection seldom adds more than one.
+    void look_again() {
+      for (u32 looks = 0; looks < 2 && slot_->held != nullptr; ++looks) {
+        RetiredBatch* const batch = pop(slot_->held);
+        slot_->waiting += batch->count;  // free_blocks subtracts it
+        empty(batch, *slot_, *pool_);
       }
     }
 
@@ -364,14 +396,15 @@ class Epochs {
     Pool<M>* pool_;
   };
 
-  /// Frees all garbage. No operation may run before this returns. Throws std::bad_alloc if no pool is idle and memory
-  /// is out.
+  /// Frees all garbage, except blocks that are held. No operation may run before this returns. Throws std::bad_alloc if
+  /// no pool is idle and memory is out.
   void drain() {
     Pool<M>& pool = memory_.join();
     for (Slot* slot = first_slot(); slot != nullptr; slot = slot->next) {
       if (slot->open != nullptr) empty(std::exchange(slot->open, nullptr), *slot, pool);
       empty(std::exchange(slot->oldest, nullptr), *slot, pool);
       empty(std::exchange(slot->spare, nullptr), *slot, pool);
+      if constexpr (kHolds) empty(std::exchange(slot->held, nullptr), *slot, pool);
       slot->waiting = 0;
     }
     if (RetiredBatch* const orphans = orphans_.exchange(nullptr, kAcquire)) {  // pairs with Epochs::leave
@@ -425,6 +458,9 @@ class Epochs {
 
   void leave(Slot& slot, Pool<M>& pool) {
     empty(std::exchange(slot.spare, nullptr), slot, pool);
+    if constexpr (kHolds) {
+      while (slot.held != nullptr) append(slot.oldest, slot.newest, pop(slot.held));
+    }
     if (slot.oldest != nullptr) {
       RetiredBatch* last = slot.newest;
       RetiredBatch* const first = std::exchange(slot.oldest, nullptr);
@@ -463,16 +499,54 @@ class Epochs {
   // Returns the first slot. The list only grows, at its beginning, so it can be walked from here to its end.
   Slot* first_slot() const { return slots_.load(kAcquire); }  // pairs with join
 
-  static void free_blocks(const RetiredBatch& batch, Slot& slot, Pool<M>& pool) {
-    for (u32 i = 0; i < batch.count; ++i) pool.free(batch.blocks[i].start, batch.blocks[i].bytes);
-    slot.freed += batch.count;
+  static void append(RetiredBatch*& oldest, RetiredBatch*& newest, RetiredBatch* batch) {
+    batch->next = nullptr;
+    (oldest == nullptr ? oldest : newest->next) = batch;
+    newest = batch;
+  }
+
+  // Frees the blocks of a batch that is due. Blocks that are held stay in it.
+  static void free_blocks(RetiredBatch& batch, Slot& slot, Pool<M>& pool) {
+    u32 held = 0;
+    for (u32 i = 0; i < batch.count; ++i) {
+      if constexpr (kHolds) {
+        if (Holds::held(batch.blocks[i])) {
+          batch.blocks[held++] = batch.blocks[i];
+          continue;
+        }
+      }
+      pool.free(batch.blocks[i].start, batch.blocks[i].bytes);
+    }
+    slot.freed += batch.count - held;
     slot.waiting -= batch.count;
+    if constexpr (kHolds) batch.count = held;
+  }
+  // Queues a batch of held blocks. As many as there is room for go into the last such batch, so its record is used up.
+  static void hold(RetiredBatch* batch, Slot& slot, Pool<M>& pool) {
+    if (slot.held != nullptr) {
+      RetiredBatch& last = *slot.last_held;
+      while (batch->count != 0 && last.count != kBatch) last.blocks[last.count++] = batch->blocks[--batch->count];
+      if (batch->count == 0) return give_back(batch, slot, pool);
+    }
+    append(slot.held, slot.last_held, batch);
   }
   static void empty(RetiredBatch* batch, Slot& slot, Pool<M>& pool) {
     while (batch != nullptr) {
-      free_blocks(*batch, slot, pool);
-      give_back(pop(batch), slot, pool);
+      RetiredBatch* const one = pop(batch);
+      free_blocks(*one, slot, pool);
+      if constexpr (kHolds) {
+        if (one->count != 0) {
+          hold(one, slot, pool);
+          continue;
+        }
+      }
+      give_back(one, slot, pool);
     }
+  }
+  // Ends the process: memory that the caller still reads would be unmapped.
+  [[noreturn, gnu::noinline, gnu::cold]] static void held_at_the_end() {
+    std::fprintf(stderr, "Epochs: a block is still held; every pin must end before the reclaimer\n");
+    std::abort();
   }
   // Frees the record of an empty batch. A record of the heap goes to this slot's reserve, also if another slot made it
   // (adoption).
