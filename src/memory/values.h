@@ -1,0 +1,227 @@
+#pragma once
+// Values of 0 bytes to 16 MiB as words, which an index keeps in its cells like any other u64.
+//
+//     short, up to 7 bytes    byte 0: 2 * size + 1 | bytes 1 to 7: the value, then zeros
+//     long                    address of a block, a multiple of 16, so bit 0 is 0
+//
+//     block                   | shape: u32 | pins: u32 | the bytes of the value ...
+//
+// Equal short words are equal values. Equal long words are the same block. No word is 0.
+//
+// A value is replaced, never changed. Its block is complete before its word is published, and the publishing store
+// orders the two. After that only `pins` changes. A block that is no longer found goes to a reclaimer, so that readers
+// may finish (Epochs with PinnedValues).
+//
+// A pin holds a block for longer than an epoch, across threads:
+//   1. A pin begins inside the epoch in which the word was found. So the reclaimer asks for pins after it has begun.
+//   2. The reclaimer asks after the grace period, when no new pin can begin. A block without pins goes.
+//   3. The end of a pin releases, and the question acquires: the reads under the pin happen before the free (fence 1).
+//
+// Blocks are made outside attempts, never in one: an allocation may reach the kernel. An attempt that must build a
+// value fills a blank, a block that was made before with its capacity. The shape then says how many bytes to free:
+//
+//     shape      bits 0 to 26: the size of the value
+//                bits 27 to 31: 0 in a block of the exact size, c in a blank of 2^c bytes
+#include <algorithm>
+#include <bit>
+#include <concepts>
+#include <cstddef>
+#include <cstring>
+#include <new>
+#include <optional>
+#include <span>
+#include <stdexcept>
+#include <utility>
+
+#include "src/base/types.h"
+#include "src/machine/machine.h"
+#include "src/memory/pool.h"
+
+namespace latchlab {
+
+/// The bytes of a value, to read.
+using ByteSpan = std::span<const std::byte>;
+
+template <class M>
+class Values {
+ public:
+  static constexpr u64 kMostBytes = u64{16} << 20;  ///< the size of the longest value
+  static constexpr u64 kMostShort = 7;              ///< the size of the longest value that stays in its word
+
+  /// Returns the word of a value: `first`, then `second`. Returns nothing when memory is out. Throws std::length_error
+  /// if the value is longer than kMostBytes. O(size). Must not be called inside an attempt.
+  [[nodiscard]] static std::optional<u64> make(Pool<M>& pool, ByteSpan first, ByteSpan second = {}) {
+    return make(pool, size_of(first, second), [&](std::span<std::byte> to) { join(to.data(), first, second); });
+  }
+  /// Does the same for a value of `size` bytes, which `fill(std::span<std::byte>)` writes. `fill` may throw.
+  template <class Fill>
+    requires std::invocable<const Fill&, std::span<std::byte>>
+  [[nodiscard]] static std::optional<u64> make(Pool<M>& pool, u64 size, const Fill& fill) {
+    if (size <= kMostShort) {
+      u64 word = short_of(size);
+      fill(std::span(bytes_in(word), size));
+      return word;
+    }
+    if (size > kMostBytes) too_long();
+    Header* const header = allocate(pool, kHeader + size, static_cast<u32>(size));
+    if (header == nullptr) return std::nullopt;
+    try {
+      M::touch(header, kHeader + size, Access::kWrite);
+      fill(std::span(bytes_behind(header), size));
+    } catch (...) {
+      pool.free(header, kHeader + size);
+      throw;
+    }
+    return word_of(header);
+  }
+
+  /// Returns the word of a blank for values of up to `most` bytes; nothing when memory is out. Its block is
+  /// a power of two, so it may hold a longer one. Must not be called inside an attempt.
+  [[nodiscard]] static std::optional<u64> make_blank(Pool<M>& pool, u64 most) {
+    if (most > kMostBytes) too_long();
+    const u32 power = static_cast<u32>(std::bit_width(kHeader + std::max(most, u64{8}) - 1));
+    Header* const header = allocate(pool, u64{1} << power, power << kSizeBits);
+    if (header == nullptr) return std::nullopt;
+    M::touch(header, u64{1} << power, Access::kWrite);
+    return word_of(header);
+  }
+  /// Returns the word of the value `first`, then `second`: a short word, or `blank`, which it fills. Returns nothing if
+  /// the blank is too small. Neither allocates nor throws, so an attempt may call it. The blank is not published yet,
+  /// and may be filled again.
+  [[nodiscard]] static std::optional<u64> fill(u64 blank, ByteSpan first, ByteSpan second) noexcept {
+    const u64 size = size_of(first, second);
+    if (size <= kMostShort) {
+      u64 word = short_of(size);
+      join(bytes_in(word), first, second);
+      return word;
+    }
+    Header* const header = header_of(blank);
+    if (kHeader + size > allocated(header->shape)) return std::nullopt;
+    header->shape = (header->shape & ~kSizeMask) | static_cast<u32>(size);
+    join(bytes_behind(header), first, second);
+    return blank;
+  }
+
+  /// Returns true if the value is in the word itself. Such a word need not be freed or retired.
+  static bool is_short(u64 word) { return word % 2 != 0; }
+  /// Returns the bytes of a value. Those of a short one lie in `word` itself. Those of a long one are readable until
+  /// the caller leaves the epoch or ends its pin. O(1).
+  [[nodiscard]] static ByteSpan bytes(const u64& word) {
+    if (is_short(word)) return bytes_in_attempt(word);
+    M::touch(header_of(word), kHeader, Access::kRead);
+    const ByteSpan all = bytes_in_attempt(word);
+    M::touch(all.data(), all.size(), Access::kRead);
+    return all;
+  }
+  static ByteSpan bytes(u64&& word) = delete;  // the result may point into it
+  /// Does the same without touching the bytes: on some machines that ends a transaction by an exception.
+  [[nodiscard]] static ByteSpan bytes_in_attempt(const u64& word) noexcept {
+    if (is_short(word)) return {reinterpret_cast<const std::byte*>(&word) + 1, (word & 0xff) / 2};
+    Header* const header = header_of(word);
+    return {bytes_behind(header), header->shape & kSizeMask};
+  }
+  static ByteSpan bytes_in_attempt(u64&& word) = delete;
+  /// Prefetches the beginning of a long value.
+  static void prefetch(u64 word) {
+    if (!is_short(word)) M::prefetch(header_of(word), Access::kRead);
+  }
+
+  /// Returns the block of a long value, as a reclaimer takes it.
+  [[nodiscard]] static Block block(u64 word) {
+    Header* const header = header_of(word);
+    return {header, allocated(header->shape)};
+  }
+  /// Frees a value that no other thread can find or has pinned, to any pool of its memory. Does nothing for a short
+  /// one.
+  static void free(Pool<M>& pool, u64 word) {
+    if (is_short(word)) return;
+    const Block freed = block(word);
+    pool.free(freed.start, freed.bytes);
+  }
+
+  /// Begins a pin, inside the epoch in which the word was found. At most 2^32 - 1 pins may live at once. Does nothing
+  /// for a short value.
+  static void pin(u64 word) {
+    // Relaxed: the epoch orders it before the reclaimer's question, because the thread is inside.
+    if (!is_short(word)) header_of(word)->pins.fetch_add(1, kRelaxed);
+  }
+  /// Ends a pin, on any thread and at any time.
+  static void unpin(u64 word) {
+    if (!is_short(word)) header_of(word)->pins.fetch_add(~u32{0}, kRelease);  // fence 1: pairs with pinned
+  }
+  /// Returns true if a block of a value is pinned.
+  [[nodiscard]] static bool pinned(const Block& block) {
+    return static_cast<const Header*>(block.start)->pins.load(kAcquire) != 0;  // fence 1: pairs with unpin
+  }
+
+ private:
+  struct Header {
+    explicit Header(u32 first_shape) : shape(first_shape) {}
+    u32 shape;  // fixed before the word is published
+    typename M::template Atomic<u32> pins{0};
+  };
+  static constexpr u64 kHeader = sizeof(Header);
+  static constexpr u32 kSizeBits = 27;
+  static constexpr u32 kSizeMask = (u32{1} << kSizeBits) - 1;
+  static_assert(kHeader == 8, "a value of 8 bytes fits in the smallest block");
+  static_assert(kMostBytes <= kSizeMask);
+  static_assert(std::endian::native == std::endian::little, "the tag of a short word is its lowest byte");
+
+  static u64 size_of(ByteSpan first, ByteSpan second) { return first.size() + second.size(); }
+  static void join(std::byte* to, ByteSpan first, ByteSpan second) {
+    if (!first.empty()) std::memcpy(to, first.data(), first.size());
+    if (!second.empty()) std::memcpy(to + first.size(), second.data(), second.size());
+  }
+  [[noreturn, gnu::noinline, gnu::cold]] static void too_long() {
+    throw std::length_error("a value is longer than 16 MiB");
+  }
+
+  static u64 short_of(u64 size) { return 2 * size + 1; }
+  static std::byte* bytes_in(u64& word) { return reinterpret_cast<std::byte*>(&word) + 1; }
+
+  static u64 word_of(Header* header) { return reinterpret_cast<u64>(header); }
+  static Header* header_of(u64 word) { return reinterpret_cast<Header*>(word); }
+  static std::byte* bytes_behind(Header* header) { return reinterpret_cast<std::byte*>(header) + kHeader; }
+  static u64 allocated(u32 shape) {
+    const u32 power = shape >> kSizeBits;
+    return power == 0 ? kHeader + (shape & kSizeMask) : u64{1} << power;
+  }
+  static Header* allocate(Pool<M>& pool, u64 bytes, u32 shape) {
+    void* const at = pool.allocate(bytes);
+    return at == nullptr ? nullptr : new (at) Header(shape);
+  }
+};
+
+/// The Holds of a reclaimer of values (src/reclaim/epochs.h).
+template <class M>
+struct PinnedValues {
+  static bool held(const Block& block) { return Values<M>::pinned(block); }
+};
+
+/// A value that stays readable for as long as this handle lives, after it was replaced or erased too. Any thread may
+/// use and end it. It must end before the memory of the values.
+template <class M>
+class Pinned {
+ public:
+  /// Pins the value. The caller is inside the epoch in which it found the word.
+  explicit Pinned(u64 word) : word_(word) { Values<M>::pin(word_); }
+  Pinned(Pinned&& other) noexcept : word_(std::exchange(other.word_, kNone)) {}
+  Pinned& operator=(Pinned&& other) noexcept {
+    if (this != &other) {
+      Values<M>::unpin(word_);
+      word_ = std::exchange(other.word_, kNone);
+    }
+    return *this;
+  }
+  ~Pinned() { Values<M>::unpin(word_); }
+
+  /// Returns the bytes of the value: none after a move. A short value lies in this handle, so a move invalidates them.
+  [[nodiscard]] ByteSpan bytes() const { return Values<M>::bytes(word_); }
+
+ private:
+  static constexpr u64 kNone = 1;  // the word of the empty value
+
+  u64 word_;
+};
+
+}  // namespace latchlab
