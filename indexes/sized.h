@@ -1,0 +1,494 @@
+#pragma once
+// An index whose values have any size: an index of words (sync/synchronized.h) joined to a store of values
+// (src/memory/values.h).
+//
+//     Sized<Synchronized<Art, Olc<Native>, U64Key>> index(MemoryConfig{}, Spec::parse("olc"), MemoryConfig{});
+//     auto me = index.join();                 // one per thread, on that thread; ends before the index does
+//     index.insert(me, 7, bytes);
+//     index.find(me, 7, [](ByteSpan value) { ... });
+//
+//     key --index--> word --short--> the value itself
+//                        `--long---> block, in a memory and a reclaimer of the values' own
+//
+// A value is replaced, never changed. An operation builds the new block first, then changes the word in one attempt of
+// the policy, then retires the old block. So the attempt is as short as in an index of numbers. No allocation is inside
+// a lock or a transaction, and no copy of bytes but the last resort of `modify`.
+//
+// The values reclaim by epochs under every policy, the coarse ones too. An operation enters the values' epoch before it
+// looks for a word, and leaves it after its last use of the bytes:
+//   1. A word that was found leads to a block that stays readable. A visitor may be long, and it may throw.
+//   2. While a thread is inside, no block that it could find is used again. So equal words mean that nothing has
+//      changed (no ABA): two long words are the same block, two short words the same value.
+//   3. The thread whose attempt removed a word from the index is the only one that retires its block, after it has left
+//      the epoch.
+//
+// `modify` is the one step from what is there, or nothing, to what shall be, or nothing. Its function runs outside
+// attempts, and an attempt then replaces the word if it is the one that was read. After kMostStale tries that came too
+// late, the function runs inside an attempt, and its result goes to a blank that was made before.
+//
+// A visitor, or the function of modify, must not call an operation with the same ThreadState: epochs do not nest.
+//
+// When memory is out, an operation frees the blocks that are due and tries once more. Then it throws std::bad_alloc and
+// has changed nothing. A value longer than 16 MiB throws std::length_error, and changes nothing either. What else an
+// operation throws, the index of words does.
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <exception>
+#include <new>
+#include <optional>
+#include <span>
+#include <utility>
+
+#include "src/base/batching.h"
+#include "src/base/scale.h"
+#include "src/base/types.h"
+#include "src/memory/memory.h"
+#include "src/memory/pool_lease.h"
+#include "src/memory/values.h"
+#include "src/reclaim/epochs.h"
+#include "sync/attempt.h"
+#include "sync/change.h"
+
+namespace latchlab {
+
+namespace sized {
+
+/// Bugs for tests to switch on (sync/seeded_bugs.h explains their use).
+template <class Flag>
+struct BugFlags {
+  /// Operations do not enter the values' epoch.
+  static inline Flag kDropEpoch{};
+  /// A modification retires the old block before it has replaced the word.
+  static inline Flag kRetireFirst{};
+  /// A modification replaces whatever word is there.
+  static inline Flag kTrustWord{};
+};
+
+}  // namespace sized
+
+/// The wish of a modification's function.
+class Change {
+ public:
+  enum class Kind : u8 { kLeave, kErase, kBytes };
+
+  /// Leaves the pair, or the absence of the key, as it is.
+  static Change leave() { return Change(Kind::kLeave, {}, {}); }
+  /// Erases the pair. Does nothing if the key is absent.
+  static Change erase() { return Change(Kind::kErase, {}, {}); }
+  /// Makes the value `first`, then `second`. Both may be parts of the old value. They must stay readable until the
+  /// function is called again or the modification ends.
+  static Change to(ByteSpan first, ByteSpan second = {}) { return Change(Kind::kBytes, first, second); }
+
+  Kind kind() const { return kind_; }
+  ByteSpan first() const { return first_; }
+  ByteSpan second() const { return second_; }
+
+ private:
+  Change(Kind kind, ByteSpan first, ByteSpan second) : kind_(kind), first_(first), second_(second) {}
+
+  Kind kind_;
+  ByteSpan first_, second_;
+};
+
+/// The effect of a modification on its key.
+enum class Effect : u8 { kNone, kInserted, kReplaced, kErased };
+
+/// The memory of an index of sized values, in two parts.
+struct SizedFootprint {
+  Footprint index;   ///< of the index of words
+  Footprint values;  ///< of the blocks, and the records of those that wait to be freed
+};
+
+/// The index of sized values over `Map`, a Synchronized that keeps its pairs. Any thread may call any operation with
+/// its own ThreadState at any time, as far as the policy of Map allows.
+template <class Map>
+class Sized {
+ public:
+  using Machine = typename Map::Machine;
+  using Raw = typename Map::Raw;
+
+ private:
+  using Store = Values<Machine>;
+  using Bugs = sized::BugFlags<typename Map::Policy::Layout::Bugs::Flag>;
+  static constexpr bool kTiny = Map::Policy::Layout::kScale == Scale::kTiny;
+  using Reclaimer = Epochs<Machine, 2, kTiny ? 1 : 64, kTiny ? 1 : 64, PinnedValues<Machine>>;
+
+ public:
+  /// The tries of a modification that may come too late before its function runs inside an attempt.
+  static constexpr u32 kMostStale = kTiny ? 1 : 8;
+  /// The bytes that a thread retires before it collects, if its batch is not full before.
+  static constexpr u64 kMostUncollected = u64{1} << 20;
+
+  /// The state of one thread.
+  class ThreadState {
+   public:
+    explicit ThreadState(Sized& sized) : index(sized.index_), pool(sized.memory_), reclaim(sized.reclaimer_, *pool) {}
+
+   private:
+    friend Sized;
+    typename Map::ThreadState index;
+    PoolLease<Machine> pool;
+    typename Reclaimer::ThreadState reclaim;
+    u64 uncollected = 0;  // bytes retired since the last collection for their sake
+  };
+
+  /// Makes an empty index: `values` describes the memory of the values, and the rest are the arguments of Map. Throws
+  /// as Map's constructor does.
+  template <class... Arguments>
+  explicit Sized(const MemoryConfig& values, const Arguments&... index)
+      : memory_(values), reclaimer_(memory_), index_(index...) {}
+  Sized(const Sized&) = delete;
+  Sized& operator=(const Sized&) = delete;
+  /// Every ThreadState and every pin must have ended.
+  ~Sized() {
+    if (memory_.releases_in_bulk()) return;
+    ThreadState me = join();
+    index_.for_each(me.index, [&](const auto&, u64 word) { Store::free(*me.pool, word); });
+  }
+
+  /// Returns a state for the calling thread. Takes mutexes. Throws std::bad_alloc.
+  ThreadState join() { return ThreadState(*this); }
+
+  /// Declares that the thread runs no operation for a while (Synchronized::idle).
+  void idle(ThreadState& me) const {
+    me.reclaim.idle();
+    index_.idle(me.index);
+  }
+
+  /// Calls `visit(ByteSpan)` for the value of the key, if the key is present. Returns whether it is. `visit` runs once,
+  /// outside locks and transactions; other threads may replace the value meanwhile. What it throws, find throws.
+  template <class Visit>
+  bool find(ThreadState& me, Raw key, Visit&& visit) const {
+    const Inside inside(me);
+    const Found word = index_.find(me.index, key);
+    if (!word) return false;
+    visit(Store::bytes(*word));
+    return true;
+  }
+  /// Calls `visit(i, ByteSpan)` for the value of each keys[i] that is present, as find would at some moment of the
+  /// call, in the order of the keys. Returns the number of keys present. The misses of up to kMostInAttempt keys
+  /// overlap.
+  template <class Visit>
+  std::size_t find_batch(ThreadState& me, std::span<const Raw> keys, Visit&& visit,
+                         BatchOrder order = BatchOrder::kSideBySide) const {
+    std::size_t present = 0;
+    std::array<Found, kMostInAttempt> words;
+    for (std::size_t first = 0; first < keys.size(); first += kMostInAttempt) {
+      const std::size_t count = std::min<std::size_t>(keys.size() - first, kMostInAttempt);
+      const Inside inside(me);
+      index_.find_batch(me.index, keys.subspan(first, count), std::span(words).first(count), order);
+      for (std::size_t i = 0; i < count; ++i) {
+        if (words[i]) Store::prefetch(*words[i]);
+      }
+      for (std::size_t i = 0; i < count; ++i) {
+        if (!words[i]) continue;
+        ++present;
+        visit(first + i, Store::bytes(*words[i]));
+      }
+    }
+    return present;
+  }
+  /// Returns a handle that keeps the value of the key readable after the call; nothing if the key is absent. The handle
+  /// must end before the index does.
+  [[nodiscard]] std::optional<Pinned<Machine>> pin(ThreadState& me, Raw key) const {
+    const Inside inside(me);
+    const Found word = index_.find(me.index, key);
+    if (!word) return std::nullopt;
+    return std::optional<Pinned<Machine>>(std::in_place, *word);
+  }
+
+  // The forms below with `before` call before(ByteSpan) once, outside locks and transactions, for the value that the
+  // key had, if it was present. If `before` throws, the operation has been done all the same.
+
+  /// Inserts the pair if the key is absent. Returns true if it was absent.
+  bool insert(ThreadState& me, Raw key, ByteSpan value) {
+    New made(me, make(me, value));
+    const Inside inside(me);
+    if (!insert_word(me, key, made.word())) return false;
+    made.publish();
+    return true;
+  }
+  /// Does the same. If the key is present, `before` gets its value.
+  template <class Before>
+  bool insert(ThreadState& me, Raw key, ByteSpan value, Before&& before) {
+    New made(me, make(me, value));
+    const Inside inside(me);
+    for (;;) {
+      if (insert_word(me, key, made.word())) {
+        made.publish();
+        return true;
+      }
+      if (const Found word = index_.find(me.index, key)) {  // else the key has gone since
+        before(Store::bytes(*word));
+        return false;
+      }
+    }
+  }
+
+  /// Sets the value of the key. Returns true if the key was absent.
+  bool upsert(ThreadState& me, Raw key, ByteSpan value) { return upsert(me, key, value, kShowNothing); }
+  template <class Before>
+  bool upsert(ThreadState& me, Raw key, ByteSpan value, Before&& before) {
+    prepare(me);
+    New made(me, make(me, value));
+    Old old(me);
+    const Inside inside(me);
+    const Found there = upsert_word(me, key, made.word());
+    made.publish();
+    if (!there) return true;
+    old.take(*there);
+    before(old.bytes());
+    return false;
+  }
+
+  /// Changes the value if the key is present. Returns true if it was present.
+  bool update(ThreadState& me, Raw key, ByteSpan value) { return update(me, key, value, kShowNothing); }
+  template <class Before>
+  bool update(ThreadState& me, Raw key, ByteSpan value, Before&& before) {
+    prepare(me);
+    New made(me, make(me, value));
+    Old old(me);
+    const Inside inside(me);
+    const Found there = update_word(me, key, made.word());
+    if (!there) return false;
+    made.publish();
+    old.take(*there);
+    before(old.bytes());
+    return true;
+  }
+
+  /// Erases the key. Returns true if it was present.
+  bool erase(ThreadState& me, Raw key) { return erase(me, key, kShowNothing); }
+  template <class Before>
+  bool erase(ThreadState& me, Raw key, Before&& before) {
+    prepare(me);
+    Old old(me);
+    const Inside inside(me);
+    const Found there = erase_word(me, key);
+    if (!there) return false;
+    old.take(*there);
+    before(old.bytes());
+    return true;
+  }
+
+  /// Changes the value of a key in one step to what `f` wishes: f(std::optional<ByteSpan>) -> Change. It gets the
+  /// value, or nothing if the key is absent. `f` is pure and may run several times, also under the policy's lock. If it
+  /// throws, modify throws the same and has changed nothing. O(size of the new value), if no other thread intervenes.
+  template <class F>
+  Effect modify(ThreadState& me, Raw key, const F& f) {
+    bool starved = false;
+    u64 size = 0;  // of the last value that f wished for
+    for (u32 tries = 0;; ++tries) {
+      std::optional<Effect> done;
+      if (tries >= kMostStale) done = replace_in_attempt(me, key, f, size);
+      bool memory_out = false;
+      if (!done) done = try_once(me, key, f, size, memory_out);
+      if (done) return *done;
+      if (!memory_out) continue;
+      if (std::exchange(starved, true)) throw std::bad_alloc();
+      collect(me);
+    }
+  }
+
+  /// Returns the memory; exact only while no operation runs.
+  [[nodiscard]] SizedFootprint bytes() const { return {index_.bytes(), memory_.bytes()}; }
+  /// Returns the counts of the blocks of values; exact only while no operation runs.
+  [[nodiscard]] ReclaimCounters reclaim_counters() const { return reclaimer_.counters(); }
+
+ private:
+  static constexpr u64 kNothing = 1;  // the word of the empty value: there is no block to free or to retire
+  static constexpr auto kShowNothing = [](ByteSpan) {};
+
+  /// A stay in the values' epoch.
+  class Inside {
+   public:
+    explicit Inside(ThreadState& me) : reclaim_(me.reclaim) {
+      if (!Bugs::kDropEpoch) reclaim_.enter();
+    }
+    ~Inside() { reclaim_.leave(); }
+    Inside(const Inside&) = delete;
+    Inside& operator=(const Inside&) = delete;
+
+   private:
+    typename Reclaimer::ThreadState& reclaim_;
+  };
+
+  /// A new value, which goes back to the pool unless it is published.
+  class New {
+   public:
+    New(ThreadState& me, u64 word) : me_(me), word_(word) {}
+    ~New() { Store::free(*me_.pool, word_); }
+    New(const New&) = delete;
+    New& operator=(const New&) = delete;
+    u64 word() const { return word_; }
+    void hold(u64 word) { word_ = word; }
+    /// Leaves the value to the index, which has taken its word.
+    void publish() { word_ = kNothing; }
+
+   private:
+    ThreadState& me_;
+    u64 word_;
+  };
+
+  /// The value that an operation takes from the index. It is retired at the end of this object, which must outlive the
+  /// stay in the epoch: the thread's own stay would delay the collection.
+  class Old {
+   public:
+    explicit Old(ThreadState& me) : me_(me) {}
+    ~Old() { retire(me_, word_); }
+    Old(const Old&) = delete;
+    Old& operator=(const Old&) = delete;
+    /// Takes over a word that this thread has removed from the index.
+    void take(u64 word) { word_ = word; }
+    ByteSpan bytes() const { return Store::bytes(word_); }
+
+   private:
+    ThreadState& me_;
+    u64 word_ = kNothing;
+  };
+
+  static void retire(ThreadState& me, u64 word) {
+    if (Store::is_short(word)) return;
+    const Block block = Store::block(word);
+    me.reclaim.retire(block.start, block.bytes);
+    me.uncollected += block.bytes;
+    if (me.uncollected < kMostUncollected) return;
+    me.uncollected = 0;
+    me.reclaim.collect();
+  }
+
+  /// Makes sure that a block can be retired.
+  static void prepare(ThreadState& me) {
+    if (!me.reclaim.reserve()) throw std::bad_alloc();
+  }
+  /// Frees the blocks that are due, outside the epoch. Blocks retired just now become due if no other thread is inside.
+  static void collect(ThreadState& me) {
+    me.reclaim.idle();
+    for (u32 advance = 0; advance < 3; ++advance) me.reclaim.collect();
+  }
+
+  // The next four change words of the index in one attempt. They are not inlined, so that each is compiled once for all
+  // visitors: a call is cheap beside the making of a block.
+
+  [[gnu::noinline]] bool insert_word(ThreadState& me, Raw key, u64 word) { return index_.insert(me.index, key, word); }
+  /// Puts the word, and returns the word that was there.
+  [[gnu::noinline]] Found upsert_word(ThreadState& me, Raw key, u64 word) {
+    return index_.modify(me.index, key, [word](Found) noexcept { return Found(word); }).before;
+  }
+  /// Replaces the word of a present key, if it is `expected` or none is. Returns the word that was replaced.
+  [[gnu::noinline]] Found update_word(ThreadState& me, Raw key, u64 word, Found expected = {}) {
+    u64 there = kNothing;  // the last run writes it
+    const auto change = [&there, word, expected](u64 now) noexcept {
+      there = now;
+      return Bugs::kTrustWord || now == expected.value_or(now) ? Found(word) : Found();
+    };
+    return index_.update_if(me.index, key, change) == Changed::kChanged ? Found(there) : Found();
+  }
+  /// Erases a present key, if its word is `expected` or none is. Returns the word that was there.
+  [[gnu::noinline]] Found erase_word(ThreadState& me, Raw key, Found expected = {}) {
+    u64 there = kNothing;  // the last run writes it
+    const auto wanted = [&there, expected](u64 now) noexcept {
+      there = now;
+      return now == expected.value_or(now);
+    };
+    return index_.erase_if(me.index, key, wanted) == Changed::kChanged ? Found(there) : Found();
+  }
+
+  static u64 make(ThreadState& me, ByteSpan value) {
+    return made_by(me, [&] { return Store::make(*me.pool, value); });
+  }
+  /// Returns the result of `make`, outside the epoch.
+  template <class Make>
+  static u64 made_by(ThreadState& me, const Make& make) {
+    std::optional<u64> word = make();
+    if (!word) [[unlikely]] {
+      collect(me);
+      word = make();
+      if (!word) throw std::bad_alloc();
+    }
+    return *word;
+  }
+
+  /// Reads the word, runs f, and replaces the word if it is still there. Returns nothing if it is not, or when memory
+  /// is out. `size` gets the size of the new value.
+  template <class F>
+  std::optional<Effect> try_once(ThreadState& me, Raw key, const F& f, u64& size, bool& memory_out) {
+    prepare(me);
+    New made(me, kNothing);
+    Old old(me);
+    const Inside inside(me);
+    const Found read = index_.find(me.index, key);
+    const Change wish = read ? f(std::optional(Store::bytes(*read))) : f(std::optional<ByteSpan>());
+    if (wish.kind() == Change::Kind::kLeave) return Effect::kNone;
+    if (wish.kind() == Change::Kind::kErase) {
+      if (!read) return Effect::kNone;
+      if (!erase_word(me, key, read)) return std::nullopt;
+      old.take(*read);
+      return Effect::kErased;
+    }
+    size = wish.first().size() + wish.second().size();
+    const std::optional<u64> word = Store::make(*me.pool, wish.first(), wish.second());
+    if (!word) {
+      memory_out = true;
+      return std::nullopt;
+    }
+    made.hold(*word);
+    if (!read) {
+      if (!insert_word(me, key, *word)) return std::nullopt;
+      made.publish();
+      return Effect::kInserted;
+    }
+    if (Bugs::kRetireFirst) retire(me, *read);
+    if (!update_word(me, key, *word, read)) return std::nullopt;
+    made.publish();
+    if (!Bugs::kRetireFirst) old.take(*read);
+    return Effect::kReplaced;
+  }
+
+  /// Runs f inside an attempt, and replaces the value of a present key if the new one fits in a blank for `size` bytes.
+  /// Returns nothing if it does not fit, which tells the size, or if f wants the pair erased, or if the key is absent.
+  template <class F>
+  std::optional<Effect> replace_in_attempt(ThreadState& me, Raw key, const F& f, u64& size) {
+    prepare(me);
+    New blank(me, made_by(me, [&] { return Store::make_blank(*me.pool, size); }));
+    Old old(me);
+    const Inside inside(me);
+    // The last run of `change` writes these.
+    u64 before = kNothing, after = kNothing;
+    auto kind = Change::Kind::kLeave;
+    std::exception_ptr thrown;
+    const auto change = [&](u64 now) noexcept {
+      before = now;
+      thrown = nullptr;
+      try {
+        const Change wish = f(std::optional(Store::bytes_in_attempt(now)));
+        kind = wish.kind();
+        if (kind != Change::Kind::kBytes) return Found();
+        size = wish.first().size() + wish.second().size();
+        const Found word = Store::fill(blank.word(), wish.first(), wish.second());
+        if (word) after = *word;
+        return word;
+      } catch (...) {
+        thrown = std::current_exception();
+        return Found();
+      }
+    };
+    switch (index_.update_if(me.index, key, change)) {
+      case Changed::kAbsent: return std::nullopt;
+      case Changed::kChanged:
+        if (after == blank.word()) blank.publish();
+        old.take(before);
+        return Effect::kReplaced;
+      case Changed::kLeft: break;
+    }
+    if (thrown) std::rethrow_exception(thrown);
+    return kind == Change::Kind::kLeave ? std::optional(Effect::kNone) : std::nullopt;
+  }
+
+  Memory<Machine> memory_;
+  mutable Reclaimer reclaimer_;
+  Map index_;
+};
+
+}  // namespace latchlab
