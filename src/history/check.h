@@ -1,0 +1,35 @@
+#pragma once
+// The linearizability checker of one key's history: is there one moment between each call and its return at which the
+// operation could have taken effect?
+//
+// Operations on different keys do not constrain each other (linearizability is local), so each key is checked alone.
+// Some order of its calls must respect real time and give every call the answer that it got. A scan counts as one find
+// for each key in its range: found for the keys that it returned, absent for the others.
+//
+// The check is exact for every history, whatever its length. If only one call writes each value, the time is nearly
+// linear in the number of calls. It hardly depends on how many overlap (check.cc says why). Values that several calls
+// write take longer while many changes of a key are under way.
+#include <cstddef>
+#include <optional>
+#include <span>
+#include <string>
+
+#include "src/base/types.h"
+#include "src/history/call.h"
+
+namespace latchlab {
+
+struct KeyVerdict {
+  /// Empty if the calls are linearizable. Else one line: a call that cannot have got its answer, and the calls that
+  /// conflict with it.
+  std::string conflict;
+  u64 tried = 0;  ///< configurations tried, summed over all returns: the amount of work
+};
+
+/// Checks whether the calls on one key are linearizable, if the key starts with `before`.
+[[nodiscard]] KeyVerdict check_calls(std::optional<u64> before, std::span<const Call> calls);
+[[nodiscard]] inline bool linearizable(std::optional<u64> before, std::span<const Call> calls) {
+  return check_calls(before, calls).conflict.empty();
+}
+
+}  // namespace latchlab

@@ -1,0 +1,244 @@
+// Tests that the checker accepts linearizable histories and refuses all others.
+#include "src/history/check.h"
+
+#include <algorithm>
+#include <bit>
+#include <set>
+#include <stdexcept>
+#include <utility>
+#include <vector>
+
+#include "src/arch/sanitizer.h"
+#include "src/base/rng.h"
+#include "src/testing/catch.h"
+
+namespace latchlab {
+namespace {
+
+using Calls = std::vector<Call>;
+constexpr CallKind kFind = CallKind::kFind, kInsert = CallKind::kInsert, kUpdate = CallKind::kUpdate,
+                   kUpsert = CallKind::kUpsert, kErase = CallKind::kErase;
+
+using State = std::optional<u64>;
+
+constexpr u32 kSmallHistories = kSanitized ? 20'000 : 200'000, kManyCalls = kSanitized ? 2000 : 20'000;
+
+/// Runs a call in this state, which it may change, and returns its answer.
+bool take_effect(const Call& call, State& state) {
+  const bool there = state.has_value();
+  switch (call.kind) {
+    case kFind: return there;
+    case kInsert:
+      if (!there) state = call.value;
+      return !there;
+    case kUpdate:
+      if (there) state = call.value;
+      return there;
+    case kUpsert: state = call.value; return !there;
+    case kErase: state.reset(); return there;
+  }
+  return false;
+}
+
+/// The reference for the checker. It tries every order (Wing and Gong, JPDC 1993, with Lowe's memory of
+/// configurations).
+class EveryOrder {
+ public:
+  explicit EveryOrder(std::span<const Call> calls) : calls_(calls) {}  // at most 64 calls
+
+  /// Returns true if the other calls can still take effect. `done` has one bit for each call that has.
+  bool completes(u64 done, State state) {
+    if (std::popcount(done) == static_cast<int>(calls_.size())) return true;
+    if (!seen_.emplace(done, state).second) return false;
+    u64 first_return = ~u64{0};  // a call that begins after this return cannot precede that call
+    for (std::size_t i = 0; i < calls_.size(); ++i) {
+      if (!(done >> i & 1)) first_return = std::min(first_return, calls_[i].returned);
+    }
+    for (std::size_t i = 0; i < calls_.size(); ++i) {
+      if ((done >> i & 1) || calls_[i].called > first_return) continue;
+      const Call& call = calls_[i];
+      if (call.kind == kFind && call.yes && state != call.value) continue;
+      State next = state;
+      if (take_effect(call, next) == call.yes && completes(done | u64{1} << i, next)) return true;
+    }
+    return false;
+  }
+
+ private:
+  std::span<const Call> calls_;
+  std::set<std::pair<u64, State>> seen_;
+};
+
+struct Drawn {
+  State before;
+  Calls calls;
+};
+
+/// The parameters of random histories.
+struct Shape {
+  u32 calls;
+  u64 longest;      // the most from a call or return to its linearization point; these points are ten apart
+  u64 values;       // the number of different values, or 0: each is written once
+  u32 find_weight;  // sixteenths of calls that are finds
+  bool by_turns;    // inserts and erases rather than updates
+};
+
+/// Draws a linearizable history: each call has a linearization point, at which it gets its answer.
+Drawn draw_history(Rng& rng, const Shape& shape) {
+  Drawn out;
+  u64 fresh = 1;
+  const auto value = [&] { return shape.values == 0 ? fresh++ : 1 + rng.below(shape.values); };
+  if (rng.below(2) == 0) out.before = value();
+  State state = out.before;
+  for (u32 i = 0; i < shape.calls; ++i) {
+    Call call{kFind, false, 0, 0, 0, i};
+    if (rng.below(16) >= shape.find_weight) {
+      call.kind = static_cast<CallKind>(1 + rng.below(4));
+      if (shape.by_turns && rng.below(4) != 0) call.kind = state ? kErase : kInsert;
+    }
+    if (call.kind != kFind && call.kind != kErase) call.value = value();
+    if (call.kind == kFind) call.value = state.value_or(0);
+    call.yes = take_effect(call, state);
+    const u64 moment = shape.longest + 10 * i;
+    call.called = moment - rng.below(shape.longest);
+    call.returned = moment + rng.below(shape.longest);
+    out.calls.push_back(call);
+  }
+  return out;
+}
+
+/// Changes one detail of a history, which usually makes it impossible.
+void mutate(Rng& rng, Drawn& drawn) {
+  Call& call = drawn.calls[rng.below(drawn.calls.size())];
+  const Call& other = drawn.calls[rng.below(drawn.calls.size())];
+  switch (rng.below(5)) {
+    case 0: call.yes = !call.yes; break;
+    case 1: call.value = other.value; break;
+    case 2: call.kind = static_cast<CallKind>(rng.below(5)); break;
+    case 3: std::swap(call.called, drawn.calls[rng.below(drawn.calls.size())].called); break;
+    default: call.returned = call.called + rng.below(30);
+  }
+  for (Call& one : drawn.calls) {
+    if (one.called > one.returned) std::swap(one.called, one.returned);
+  }
+}
+
+std::string told(const Drawn& drawn) {
+  std::string text = "at first " + (drawn.before ? std::to_string(*drawn.before) : std::string("absent"));
+  for (const Call& call : drawn.calls) text += "\n  " + call.str();
+  return text;
+}
+
+TEST_CASE("History: calls one after the other are accepted with the right answers") {
+  CHECK(linearizable({}, {}));
+  CHECK(linearizable(
+      {}, Calls{{kInsert, true, 7, 1, 2}, {kFind, true, 7, 3, 4}, {kErase, true, 0, 5, 6}, {kFind, false, 0, 7, 8}}));
+  CHECK(linearizable(
+      3, Calls{{kInsert, false, 7, 1, 2}, {kFind, true, 3, 3, 4}, {kUpsert, false, 5, 5, 6}, {kFind, true, 5, 7, 8}}));
+  CHECK(linearizable(
+      {},
+      Calls{{kUpdate, false, 7, 1, 2}, {kUpsert, true, 8, 3, 4}, {kUpdate, true, 9, 5, 6}, {kFind, true, 9, 7, 8}}));
+}
+
+TEST_CASE("History: impossible answers are refused") {
+  CHECK_FALSE(linearizable({}, Calls{{kFind, true, 7, 1, 2}}));
+  CHECK_FALSE(linearizable(7, Calls{{kFind, false, 0, 1, 2}}));
+  CHECK_FALSE(linearizable(7, Calls{{kFind, true, 8, 1, 2}}));
+  CHECK_FALSE(linearizable({}, Calls{{kInsert, false, 7, 1, 2}}));
+  CHECK_FALSE(linearizable({}, Calls{{kUpsert, false, 7, 1, 2}}));
+  CHECK_FALSE(linearizable({}, Calls{{kUpdate, true, 7, 1, 2}}));
+  CHECK_FALSE(linearizable({}, Calls{{kErase, true, 0, 1, 2}}));
+  SECTION("a stale read") { CHECK_FALSE(linearizable(1, Calls{{kUpsert, false, 2, 1, 2}, {kFind, true, 1, 3, 4}})); }
+  SECTION("two inserts succeeded") {
+    CHECK_FALSE(linearizable({}, Calls{{kInsert, true, 1, 1, 5}, {kInsert, true, 2, 2, 6}}));
+  }
+  SECTION("a value that vanished after a reader saw it") {
+    CHECK_FALSE(linearizable({}, Calls{{kUpsert, true, 1, 1, 10}, {kFind, true, 1, 2, 3}, {kFind, false, 0, 4, 5}}));
+  }
+  SECTION("two readers saw two updates in different orders") {
+    CHECK_FALSE(linearizable(0, Calls{{kUpdate, true, 1, 1, 20},
+                                      {kUpdate, true, 2, 2, 21},
+                                      {kFind, true, 1, 3, 4},
+                                      {kFind, true, 2, 5, 6},
+                                      {kFind, true, 2, 3, 4},
+                                      {kFind, true, 1, 5, 6}}));
+  }
+}
+
+TEST_CASE("History: overlapping calls may take effect in any order") {
+  CHECK(linearizable(
+      {}, Calls{{kInsert, true, 1, 1, 5}, {kInsert, false, 2, 2, 6}, {kFind, false, 0, 1, 6}, {kFind, true, 1, 3, 4}}));
+  CHECK(linearizable(1, Calls{{kUpsert, false, 2, 1, 4}, {kFind, true, 1, 2, 3}}));
+  CHECK(linearizable(1, Calls{{kUpsert, false, 2, 1, 4}, {kFind, true, 2, 2, 3}}));
+}
+
+TEST_CASE("History: a call that returns before it is called is refused") {
+  CHECK_THROWS_AS(linearizable({}, Calls{{kFind, false, 0, 2, 1}}), std::invalid_argument);
+}
+
+TEST_CASE("History: on small histories the checker agrees with trying every order") {
+  Rng rng(test_seed());
+  u64 possible = 0, impossible = 0;
+  for (u32 round = 0; round < kSmallHistories; ++round) {
+    const Shape shape{.calls = static_cast<u32>(1 + rng.below(10)),
+                      .longest = 1 + rng.below(80),
+                      .values = rng.below(3) == 0 ? 1 + rng.below(3) : 0,
+                      .find_weight = static_cast<u32>(rng.below(12)),
+                      .by_turns = rng.below(2) == 0};
+    Drawn drawn = draw_history(rng, shape);
+    for (u64 changes = rng.below(4); changes != 0; --changes) mutate(rng, drawn);
+    const bool can_be = EveryOrder(drawn.calls).completes(0, drawn.before);
+    ++(can_be ? possible : impossible);
+    const std::string conflict = check_calls(drawn.before, drawn.calls).conflict;
+    if (can_be == conflict.empty()) continue;
+    FAIL("this history is " << (can_be ? "possible" : "impossible") << ": " << told(drawn) << "\n" << conflict);
+  }
+  CHECK(possible > kSmallHistories / 2);
+  CHECK(impossible > kSmallHistories / 5);
+}
+
+TEST_CASE("History: if every value is written once, the work grows with the calls and hardly with how many overlap") {
+  Rng rng(test_seed());
+  for (const u64 overlapping : {2, 8, 32, 128}) {
+    for (const bool by_turns : {false, true}) {
+      CAPTURE(overlapping, by_turns);
+      const Drawn drawn = draw_history(rng, {kManyCalls, 10 * overlapping, 0, 5, by_turns});
+      const KeyVerdict verdict = check_calls(drawn.before, drawn.calls);
+      CHECK(verdict.conflict == "");
+      CHECK(verdict.tried < 8 * u64{kManyCalls});
+    }
+  }
+}
+
+TEST_CASE("History: one wrong answer among thousands of calls is found and reported in a line") {
+  Rng rng(test_seed());
+  for (u32 round = 0; round < 20; ++round) {
+    Drawn drawn = draw_history(rng, {2000, 40, 0, 8, round % 2 == 0});
+    // A value is found once more, long after another has replaced it.
+    const auto finds = [](const Call& call) { return call.kind == kFind && call.yes; };
+    const auto found = std::find_if(drawn.calls.begin() + 500, drawn.calls.end(), finds);
+    REQUIRE(found != drawn.calls.end());
+    const auto late = std::find_if(found + 500, drawn.calls.end(), finds);
+    REQUIRE(late != drawn.calls.end());
+    REQUIRE(late->value != found->value);
+    late->value = found->value;
+    const std::string conflict = check_calls(drawn.before, drawn.calls).conflict;
+    CAPTURE(conflict);
+    CHECK(conflict.find("[" + late->str() + "]") != std::string::npos);
+    CHECK(conflict.size() < 1000);
+  }
+}
+
+TEST_CASE("History: a complaint shows the calls that conflict with the impossible one") {
+  const auto conflict = [](State before, const Calls& calls) { return check_calls(before, calls).conflict; };
+  CHECK(conflict({}, {{kInsert, true, 1, 1, 5, 0}, {kInsert, true, 2, 2, 6, 1}}) ==
+        "[2-6 1: insert 2 -> yes] is impossible: the key is there by [1-5 0: insert 1 -> yes]");
+  CHECK(conflict(1, {{kUpsert, false, 2, 1, 2, 0}, {kFind, true, 1, 3, 4, 1}}) ==
+        "[1-2 0: upsert 2 -> no] is impossible: the key is there from the beginning until [3-4 1: find 1 -> yes]");
+  CHECK(conflict({}, {{kFind, true, 7, 2, 3, 0}, {kInsert, true, 8, 1, 9, 1}}) ==
+        "[2-3 0: find 7 -> yes] is impossible: the key is absent from the beginning; changes under way: "
+        "[1-9 1: insert 8 -> yes]");
+}
+
+}  // namespace
+}  // namespace latchlab
