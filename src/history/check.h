@@ -8,26 +8,38 @@
 //
 // The check is exact for every history, whatever its length. If only one call writes each value, the time is nearly
 // linear in the number of calls. It hardly depends on how many overlap (check.cc says why). Values that several calls
-// write take longer while many changes of a key are under way.
-#include <cstddef>
+// write take longer while many changes of a key are under way, so a caller may limit the work.
 #include <optional>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "src/base/types.h"
 #include "src/history/call.h"
 
 namespace latchlab {
 
+/// The calls that a conflict is among: those that had not taken effect at a moment when only one state was possible,
+/// and those called later. They conflict if the key starts with `before`.
+struct Suspects {
+  std::optional<u64> before;
+  std::vector<u32> calls;  // positions, ascending
+};
+
 struct KeyVerdict {
   /// Empty if the calls are linearizable. Else one line: a call that cannot have got its answer, and the calls that
   /// conflict with it.
   std::string conflict;
-  u64 tried = 0;  ///< configurations tried, summed over all returns: the amount of work
+  u32 impossible = 0;      ///< the position of that call
+  Suspects suspects;       ///< filled in if there is a conflict
+  bool undecided = false;  ///< the limit was reached before an answer
+  u64 tried = 0;           ///< configurations tried, summed over all returns: the amount of work
 };
 
-/// Checks whether the calls on one key are linearizable, if the key starts with `before`.
-[[nodiscard]] KeyVerdict check_calls(std::optional<u64> before, std::span<const Call> calls);
+/// Checks whether the calls on one key are linearizable, if the key starts with `before`. Gives up after trying
+/// `most_tried` configurations. Throws std::invalid_argument for a call that returns before it is called. There may be
+/// 2^31 calls.
+[[nodiscard]] KeyVerdict check_calls(std::optional<u64> before, std::span<const Call> calls, u64 most_tried = ~u64{0});
 [[nodiscard]] inline bool linearizable(std::optional<u64> before, std::span<const Call> calls) {
   return check_calls(before, calls).conflict.empty();
 }
