@@ -70,9 +70,8 @@ class Checker {
     }
   }
 
-  KeyVerdict run(u64 most_tried) {
+  KeyVerdict run(const Effort& most) {
     KeyVerdict verdict;
-    most_tried_ = most_tried;
     std::vector<Configuration> configs{{.state = start_, .open = {}, .changed_by = kNone}};
     Certain certain{.since = 0, .config = configs.front()};
     for (now_ = 0; now_ < events_.size(); ++now_) {
@@ -82,9 +81,9 @@ class Checker {
         settle(config);
       }
       if (returns && (configs.size() > 1 || !return_in_place(i, configs.front()))) {
-        std::vector<Configuration> returned = let_return(i, configs);
-        verdict.undecided = tried_ > most_tried_;
-        if (verdict.undecided) break;
+        std::vector<Configuration> returned = let_return(i, configs, most);
+        verdict.undecided = gave_up_;
+        if (gave_up_) break;
         if (returned.empty()) {
           verdict.conflict = explain(i, configs);
           verdict.impossible = i;
@@ -344,13 +343,14 @@ class Checker {
   }
 
   /// Applies rule 2: returns the configurations in which `due` has taken effect, reached from the given ones.
-  std::vector<Configuration> let_return(u32 due, std::vector<Configuration> left) {
+  std::vector<Configuration> let_return(u32 due, std::vector<Configuration> left, const Effort& most) {
+    const u64 last = most.at_once > most.in_all - std::min(tried_, most.in_all) ? most.in_all : tried_ + most.at_once;
     std::vector<Configuration> returned;
     std::set<Configuration> seen;
-    while (!left.empty() && tried_ <= most_tried_) {
+    while (!left.empty() && !gave_up_) {
       Configuration config = std::move(left.back());
       left.pop_back();
-      ++tried_;
+      gave_up_ = ++tried_ > last;
       if (!is_open(config, due)) {
         returned.push_back(std::move(config));
         continue;
@@ -425,7 +425,8 @@ class Checker {
   std::vector<u32> meetings_;  // the times of calls that find any value there
   u32 start_ = kAbsent;
   u32 now_ = 0;
-  u64 tried_ = 0, most_tried_ = 0;
+  u64 tried_ = 0;
+  bool gave_up_ = false;
   std::vector<u32> next_;  // the space of these is used again
   std::vector<Gone> erases_, passes_;
   Configuration scratch_;
@@ -433,8 +434,8 @@ class Checker {
 
 }  // namespace
 
-KeyVerdict check_calls(std::optional<u64> before, std::span<const Call> calls, u64 most_tried) {
-  return Checker(before, calls).run(most_tried);
+KeyVerdict check_calls(std::optional<u64> before, std::span<const Call> calls, const Effort& most) {
+  return Checker(before, calls).run(most);
 }
 
 }  // namespace latchlab

@@ -36,10 +36,17 @@ struct KeyVerdict {
   u64 tried = 0;           ///< configurations tried, summed over all returns: the amount of work
 };
 
-/// Checks whether the calls on one key are linearizable, if the key starts with `before`. Gives up after trying
-/// `most_tried` configurations. Throws std::invalid_argument for a call that returns before it is called. There may be
+/// A limit of a check's work: how many configurations it tries in all, and how many at one return. Each takes about 100
+/// bytes until the next return.
+struct Effort {
+  u64 in_all = ~u64{0};
+  u64 at_once = ~u64{0};
+};
+
+/// Checks whether the calls on one key are linearizable, if the key starts with `before`. Gives up at the
+/// limit. Throws std::invalid_argument for a call that returns before it is called. There may be
 /// 2^31 calls.
-[[nodiscard]] KeyVerdict check_calls(std::optional<u64> before, std::span<const Call> calls, u64 most_tried = ~u64{0});
+[[nodiscard]] KeyVerdict check_calls(std::optional<u64> before, std::span<const Call> calls, const Effort& most = {});
 [[nodiscard]] inline bool linearizable(std::optional<u64> before, std::span<const Call> calls) {
   return check_calls(before, calls).conflict.empty();
 }
