@@ -12,6 +12,7 @@
 #include "harness/cli/man_page.h"
 #include "harness/cli/named_pairs.h"
 #include "harness/commands/ab.h"
+#include "harness/commands/check_command.h"
 #include "harness/commands/doctor.h"
 #include "harness/commands/experiment.h"
 #include "harness/commands/explain.h"
@@ -120,6 +121,8 @@ int run_harness(const std::vector<std::string>& command_line) {
           print(hdr(c.result, c.name));
         } else if constexpr (std::is_same_v<C, RowsCommand>) {
           print(rows_text(c.result));
+        } else if constexpr (std::is_same_v<C, CheckCommand>) {
+          return run_check(c);
         } else if constexpr (std::is_same_v<C, TraceCommand>) {
           print(run_trace_command(c));
         } else if constexpr (std::is_same_v<C, ExperimentCommand>) {

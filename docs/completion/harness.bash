@@ -52,9 +52,9 @@ _harness() {
     @*) ;;
     *)
       case $COMP_CWORD:$command in
-        1:*) words="ab compare limits explain hdr rows trace experiment export list doctor help" ;;
+        1:*) words="ab compare limits explain hdr rows check trace experiment export list doctor help" ;;
         2:list) words="indexes policies workloads keys distributions traces arrivals allocators memory hugepages reclaimers placements hardware-threads pmu" ;;
-        2:help) words="ab compare limits explain hdr rows trace experiment export list doctor help indexes policies workloads keys distributions traces arrivals allocators memory hugepages reclaimers placements hardware-threads pmu" ;;
+        2:help) words="ab compare limits explain hdr rows check trace experiment export list doctor help indexes policies workloads keys distributions traces arrivals allocators memory hugepages reclaimers placements hardware-threads pmu" ;;
         2:trace) words="convert info" ;;
         3:trace) words="twitter meta-kv" ;;
       esac

@@ -319,6 +319,11 @@ Command parse_command_line(const std::vector<std::string>& args, const Surroundi
       throw InputError("rows: the result is missing; write harness rows RESULT, '-' for standard input");
     return RowsCommand{.result = rest[0]};
   }
+  if (args[0] == "check") {
+    no_more(1, "check FILE");
+    if (rest.empty()) throw InputError("check: the history is missing; write harness check FILE");
+    return CheckCommand{.history = rest[0]};
+  }
   if (args[0] == "trace") return parse_trace(rest);
   if (args[0] == "experiment") return ExperimentCommand{rest};
   if (args[0] == "export") return ExportCommand{rest};

@@ -12,6 +12,7 @@
 //   harness limits                     measures the machine's limits: see survey.h
 //   harness explain RESULT [BASE]      explains a result: see explain.h
 //   harness hdr RESULT [NAME]          exports a result's latency histograms: see hdr.h
+//   harness check FILE                 checks a recorded history: see check_command.h
 //   harness trace convert|info         converts or describes a trace: see trace_command.h
 //   harness missing-pairs ARGS         lists pairs to build, for ./bench: see named_pairs.h
 //   harness points ARGS                lists the runs of ./bench ci with their pairs, as JSON: see named_pairs.h

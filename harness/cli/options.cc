@@ -191,6 +191,9 @@ const std::vector<CommandEntry>& command_rows() {
       {"explain", "RESULT [BASE]", "explains a JSON document, and suggests what to try", ""},
       {"hdr", "RESULT [NAME]", "exports its latency histograms as an HdrHistogram log, or one as .hgrm", ""},
       {"rows", "RESULT", "prints the rows of --rows in Wiscer's columns", ""},
+      {"check", "FILE", "checks whether a recorded history is linearizable",
+       "Prints the verdict. If it is no, also few calls that conflict, with their intervals.\n"
+       "The exit status is 0 for linearizable, 1 for not, and 3 if the check cannot tell.\n"},
       {"trace", "convert FORMAT FROM TO", "makes a trace that can be replayed; trace info FILE describes one",
        "FROM is plain, gzip or zstd, or - for standard input. harness help traces lists the FORMATs.\n"},
       {"experiment", "[NAME] [--quick|--full]", "redraws a figure; without a name it lists the figures",
@@ -221,7 +224,8 @@ std::string_view notes_on_values() {
 
 std::string_view notes_on_exit_status() {
   return "Exit status: 0 measured; 1 a run failed or is invalid, is noisy or degraded with --strict, or could not be\n"
-         "written; 2 wrong input; 130 interrupted.\n";
+         "written; 2 wrong input; 130 interrupted. check: 0 linearizable; 1 not linearizable; 2 wrong input; 3 cannot\n"
+         "tell.\n";
 }
 
 std::string help_text() {

@@ -52,6 +52,10 @@ struct RowsCommand {
   std::string result;  ///< a file with results; "-" is standard input
 };
 
+struct CheckCommand {
+  std::string history;  ///< a file with a recorded history
+};
+
 /// The arguments of `experiment`, which experiments/run.py parses.
 struct ExperimentCommand {
   std::vector<std::string> args;
@@ -96,8 +100,8 @@ struct LimitsCommand {
   ProgressMode progress = ProgressMode::kAuto;
 };
 
-using Command =
-    std::variant<RunCommand, ListCommand, DoctorCommand, HelpCommand, VersionCommand, ExplainCommand, HdrCommand,
-                 RowsCommand, ExperimentCommand, ExportCommand, AbCommand, CompareCommand, LimitsCommand, TraceCommand>;
+using Command = std::variant<RunCommand, ListCommand, DoctorCommand, HelpCommand, VersionCommand, ExplainCommand,
+                             HdrCommand, RowsCommand, CheckCommand, ExperimentCommand, ExportCommand, AbCommand,
+                             CompareCommand, LimitsCommand, TraceCommand>;
 
 }  // namespace latchlab

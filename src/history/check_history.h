@@ -24,7 +24,7 @@ struct HistoryVerdict {
     u64 key;
     Witness witness;
   };
-  std::optional<WrongKey> shown;  ///< a wrong key with the fewest calls in its witness, of the first ten
+  std::optional<WrongKey> shown{};  ///< a wrong key with the fewest calls in its witness, of the first ten
 };
 
 /// Returns the limit for a key with so many calls: seconds for a million calls, and a tenth of a GB.
