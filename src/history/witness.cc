@@ -17,14 +17,22 @@ class WitnessSearch {
  public:
   /// The calls are in the order of their times.
   WitnessSearch(std::optional<u64> before, const std::vector<Call>& calls)
-      : before_(before), all_(calls), calls_(calls) {}
+      : before_(before), all_(calls), calls_(calls) {
+    for (std::size_t i = 0; i < calls_.size(); ++i) calls_[i].caller = static_cast<u32>(i);
+  }
 
   Witness run() {
     cut_end();
     cut_beginning();
     while (drop_reads() || drop_writes()) {}
-    Witness witness{before_, {}, verdict_of(before_, calls_).conflict};
-    for (const Call& call : calls_) witness.calls.push_back(call.has_returned() ? call : whole(call));
+    Witness witness{.before = before_, .calls = {}, .conflict = ""};
+    for (Call& call : calls_) {
+      // A call whose end was cut off is shown as a whole. That says more, so it is as impossible.
+      const Call& whole = all_[call.caller];
+      call.caller = whole.caller;
+      witness.calls.push_back(call.has_returned() ? call : whole);
+    }
+    witness.conflict = verdict_of(before_, calls_).conflict;
     return witness;
   }
 
@@ -53,14 +61,6 @@ class WitnessSearch {
       out.push_back(call);
     }
     return out;
-  }
-  /// Returns a call as it was before its end was cut off.
-  Call whole(const Call& cut) const {
-    const auto same = [&](const Call& call) {
-      return call.called == cut.called && call.caller == cut.caller && call.value == cut.value;
-    };
-    const auto at = std::find_if(all_.begin(), all_.end(), same);
-    return at == all_.end() ? cut : *at;
   }
 
   /// Step 1. The conflict shows no earlier than at the return of the impossible call. Mostly it shows there.
@@ -152,7 +152,7 @@ class WitnessSearch {
 
   std::optional<u64> before_;
   const std::vector<Call>& all_;
-  std::vector<Call> calls_;
+  std::vector<Call> calls_;  // those that are left; `caller` is a position in all_
   u64 checked_ = 0;
 };
 
