@@ -169,7 +169,7 @@ void RequestMaker::make_alike(u64 first, std::span<Request> requests, const Op& 
     std::array<u64, kBlock> keys;
     const auto here = requests.first(std::min(requests.size(), kBlock));
     stream_.fill_keys(first, std::span(keys).first(here.size()));
-    fill_requests(here, keys, op, expect, first, value_bits_);
+    fill_requests(here, keys, op, expect, first_stamp_ + first, value_bits_);
     requests = requests.subspan(here.size());
     first += here.size();
   }
@@ -183,7 +183,7 @@ void RequestMaker::make_of(u64 first, std::span<Request> requests, std::vector<R
   stream_.fill(first, made.ops, made.gets);
   const KeySet& keys = stream_.keys();
   const Expectations expect = expectations(stream_, may_be_gone_);
-  fill_requests<Raw>(requests, keys, made.ops, {first, 1}, value_bits_, expect);
+  fill_requests<Raw>(requests, keys, made.ops, {first_stamp_ + first, 1}, value_bits_, expect);
   if (made.gets.empty()) return;
   u64 next = gets.size();
   gets.resize(next + made.gets.size());

@@ -35,9 +35,9 @@ struct GeneratedOps {
 class RequestMaker {
  public:
   /// Makes requests of `stream`, which must outlive the maker. `may_be_gone`: the workload erases, or the index keeps
-  /// nothing. `value_bits` is 64 or 32.
-  RequestMaker(const Stream& stream, bool may_be_gone, u32 value_bits)
-      : stream_(stream), may_be_gone_(may_be_gone), value_bits_(value_bits) {}
+  /// nothing. `value_bits` is 64 or 32. Operation n writes the stamp first_stamp + n.
+  RequestMaker(const Stream& stream, bool may_be_gone, u32 value_bits, u64 first_stamp = 0)
+      : stream_(stream), may_be_gone_(may_be_gone), value_bits_(value_bits), first_stamp_(first_stamp) {}
 
   /// Makes the requests of the operations first, first + 1, ... and leaves these operations in `made` unless they are
   /// alike. Appends the keys of multi-gets to `gets`.
@@ -58,6 +58,7 @@ class RequestMaker {
   const Stream& stream_;
   bool may_be_gone_;
   u32 value_bits_;
+  u64 first_stamp_;
 };
 
 /// A queue of requests made ready, of which a thread runs some at a time.

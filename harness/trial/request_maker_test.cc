@@ -68,7 +68,8 @@ TEST_CASE("requests of operations that are alike equal those made one by one") {
       stream.fill(kFirst - kBefore, all, gets);
       const auto ops = std::span<const Op>(all).subspan(kBefore);
       RequestQueue requests;
-      const RequestMaker maker(stream, false, 64);
+      constexpr u64 kFirstStamp = 5'000'000;
+      const RequestMaker maker(stream, false, 64, kFirstStamp);
       requests.refill(maker, kFirst - kBefore, kBefore);  // these stay in front of the next ones
       requests.refill(maker, kFirst, kCount);
       CHECK(requests.print(stream, kFirst, kCount) == fingerprint(kFirst, ops));
@@ -79,7 +80,7 @@ TEST_CASE("requests of operations that are alike equal those made one by one") {
       for (u64 i = 0; i < all.size(); ++i) {
         const Request& request = made.requests[i];
         const Op& op = all[i];
-        const u64 stamp = kFirst - kBefore + i;
+        const u64 stamp = kFirstStamp + kFirst - kBefore + i;
         REQUIRE(request.kind == op.kind);
         REQUIRE(request.limit == 0);
         REQUIRE(request.expect == (op.absent || request.kind == OpKind::kInsert ? Expect::kMiss : Expect::kHit));

@@ -68,7 +68,8 @@ class Run {
         recorder_(recorder),
         keys_(config_.keys, config_.seed),
         stream_(stream_for(config_.threads)),
-        maker_(*stream_, mix_.has(OpKind::kErase) || !trial.keeps(), plan.widths.value),
+        // The stamps of loaded records come before, so no two operations on a key write the same value.
+        maker_(*stream_, mix_.has(OpKind::kErase) || !trial.keeps(), plan.widths.value, config_.records),
         window_(mix_.has(OpKind::kErase) && !workload_.trace()
                     ? workload_.least_records(config_.records, keys_.capacity())
                     : 0),

@@ -1,5 +1,6 @@
 // The phases of a trial and what they measure: throughput and its series, memory, keys.
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -90,6 +91,26 @@ class NotesRecorder final : public Recorder {
  private:
   std::vector<std::string>& notes_;
 };
+
+TEST_CASE("a trial writes no value twice, neither while it loads nor after") {
+  Config config = small("mix:update=50,upsert=50");
+  config.warmup_ns = config.time_ns = 0;
+  config.ops = config.records;  // so that the stamps of these operations would fit between those of the records
+  VirtualTeam team;
+  const Plan plan = testing::plan_of(config);
+  TrialOf<Toy<u64>> trial(plan);
+  const Measurement measurement =
+      run_trial(trial, plan, Topology::discover(), team, *make_progress(ProgressMode::kNone));
+  REQUIRE(measurement.operations() > 1000);
+  std::set<u32> stamps;
+  u64 written = 0;
+  trial.join()->for_each([&](ErasedKey, u64 value) {
+    stamps.insert(static_cast<u32>(value));
+    written += static_cast<u32>(value) >= plan.config.records;
+  });
+  CHECK(stamps.size() == plan.config.records);
+  CHECK(written > 1000);
+}
 
 TEST_CASE("a recorder records the measured phase alone, and is ready before the warm-up") {
   std::vector<std::string> notes;
