@@ -111,6 +111,7 @@ latchlab_add_tests(src latchlab)
 latchlab_add_tests(sync latchlab)
 latchlab_add_tests(workloads latchlab)
 latchlab_add_tests(indexes harness_pairs latchlab::harness)
+latchlab_add_tests(library latchlab::map)
 latchlab_add_tests(harness harness_pairs latchlab::harness)
 
 # Tests in which threads pass locks around take several times as long beside another test, so they have the machine to themselves. They
@@ -125,6 +126,18 @@ if(TARGET harness_test)
   catch_discover_tests(harness_test TEST_PREFIX "harness/" TEST_SPEC "${test_spec}[realtime]" ${fails_without_tests}
     PROPERTIES LABELS realtime TIMEOUT 600 RUN_SERIAL TRUE)
 endif()
+
+# The example programs of the map, each of which checks itself.
+file(GLOB examples RELATIVE "${PROJECT_SOURCE_DIR}" CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/library/examples/*.cc")
+latchlab_keep_wanted(examples)
+foreach(example IN LISTS examples)
+  get_filename_component(name "${example}" NAME_WE)
+  add_executable(example_${name} "${example}")
+  target_compile_options(example_${name} PRIVATE ${latchlab_warnings})
+  target_link_libraries(example_${name} PRIVATE latchlab::map)
+  add_test(NAME "${example}" COMMAND example_${name})
+  set_tests_properties("${example}" PROPERTIES LABELS library TIMEOUT 600)
+endforeach()
 
 # Under AddressSanitizer, parsers also read wrong input. No other script finds more under a sanitizer.
 if(LATCHLAB_SANITIZE MATCHES "address")
@@ -171,7 +184,7 @@ endif()
 # The target headers_alone, which .ci/run builds, checks that every header compiles alone. A header that is the first include of its own
 # .cc needs no further check if that .cc is compiled alone. The check covers the syntax, of headers that have changed.
 file(GLOB_RECURSE headers CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/src/*.h" "${PROJECT_SOURCE_DIR}/sync/*.h"
-  "${PROJECT_SOURCE_DIR}/indexes/*.h" "${PROJECT_SOURCE_DIR}/workloads/*.h" "${PROJECT_SOURCE_DIR}/harness/*.h")
+  "${PROJECT_SOURCE_DIR}/indexes/*.h" "${PROJECT_SOURCE_DIR}/library/*.h" "${PROJECT_SOURCE_DIR}/workloads/*.h" "${PROJECT_SOURCE_DIR}/harness/*.h")
 set(checked "")
 add_library(header_flags OBJECT EXCLUDE_FROM_ALL "${PROJECT_SOURCE_DIR}/src/testing/catch_main.cc")
 target_link_libraries(header_flags PRIVATE latchlab::harness Catch2::Catch2)

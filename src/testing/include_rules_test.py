@@ -1,6 +1,6 @@
 """The house rules that a compiler does not check, for every source file of the tree:
 
-1. A folder includes only folders below it (DESIGN: src <- sync <- indexes <- harness, src <- workloads <- harness).
+1. A folder includes only folders below it (DESIGN: src <- sync <- indexes <- {library, harness}, src <- workloads <- harness).
 2. A room of the harness includes only rooms below it.
 3. An index includes sync's concepts and never a policy.
 4. Only src/arch has preprocessor conditionals, for processors and sanitizers.
@@ -16,14 +16,15 @@ import sys
 import unittest
 
 TREE = pathlib.Path(__file__).resolve().parents[2]
-FOLDERS = ("src", "sync", "indexes", "workloads", "harness")
+FOLDERS = ("src", "sync", "indexes", "library", "workloads", "harness")
 
 BELOW = {
     "src": {"src"},
     "sync": {"src", "sync"},
     "indexes": {"src", "sync", "indexes"},
+    "library": {"src", "sync", "indexes", "library"},
     "workloads": {"src", "workloads"},
-    "harness": set(FOLDERS),
+    "harness": set(FOLDERS) - {"library"},
 }
 
 # Each room of the harness and the rooms that it may include. `run` and `main` stand above all rooms, in the folder itself; only
@@ -50,6 +51,7 @@ FOR_TESTS = {
     "src": {"src", "sync"},
     "sync": {"src", "sync", "indexes"},
     "indexes": set(FOLDERS),
+    "library": {"src", "sync", "indexes", "library"},
     "workloads": {"src", "workloads"},
     "harness": set(FOLDERS),
 }
@@ -58,8 +60,11 @@ INCLUDE = re.compile(rf'^\s*#\s*include\s+(?:"([^"]+)"|<((?:{"|".join(FOLDERS)})
 THREAD_LOCAL = re.compile(r"\b(?:thread_local|__thread)\b")
 CONDITIONAL = re.compile(r"^\s*#\s*(?:if|ifdef|ifndef|elif|else|endif)\b")
 
-# Fibers of one thread share its thread-local state. These files have such state, and say why no fiber reaches it.
-FOR_THREADS = {"src/arch/features.cc", "src/machine/emulated.h", "src/machine/emulated.cc"}
+# Fibers of one thread share its thread-local state. These files have such state, and say why no fiber reaches it. The map of the
+# library serves threads of the system; it runs on Native alone.
+FOR_THREADS = {"src/arch/features.cc", "src/machine/emulated.h", "src/machine/emulated.cc"} | {
+    f"library/{file}" for file in ("members.h", "members.cc", "map_threads_test.cc")
+}
 
 # The harness runs on a ThreadTeam and by a Clock, which need not be the system's. native_team implements them by the system's. The
 # other files here measure the machine itself, on threads of their own.
@@ -74,11 +79,12 @@ FOR_SYSTEM_TIME = {f"harness/host/{file}" for file in ("native_team.h", "native_
 
 
 def is_test(path):
-    # The example's program stands for a user's program, above all folders.
+    # The programs of examples stand for a user's program, above all folders.
     return (
         path.stem.endswith(("_test", "_testing", "_fuzz"))
         or path.parts[:2] == ("src", "testing")
         or path == pathlib.Path("indexes/example/program.cc")
+        or path.parts[:2] == ("library", "examples")
     )
 
 
@@ -161,6 +167,10 @@ class Rules(unittest.TestCase):
         self.assertEqual(len(self.broken("sync/a.cc", '#include "indexes/art/art.h"\n')), 1)
         self.assertEqual(len(self.broken("workloads/a.cc", '#include "sync/concepts.h"\n')), 1)
         self.assertEqual(len(self.broken("indexes/a.cc", '#include "harness/loop/trial.h"\n')), 1)
+        self.assertEqual(len(self.broken("indexes/a.cc", '#include "library/map.h"\n')), 1)
+        self.assertEqual(len(self.broken("library/a.cc", '#include "harness/loop/trial.h"\n')), 1)
+        self.assertEqual(len(self.broken("harness/loop/a.cc", '#include "library/map.h"\n')), 1)
+        self.assertEqual(self.broken("library/a.cc", '#include "indexes/art/art.h"\n'), [])
 
     def test_a_room_above(self):
         upwards = {"config": "host/topology.h", "host": "result/result.h", "loop": "trial/phases.h", "commands": "cli/cli.h"}

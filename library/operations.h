@@ -1,0 +1,163 @@
+#pragma once
+// The operations of a map, once for both ways to call them: by the map itself, as this thread, or by a Session.
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <functional>
+#include <optional>
+#include <span>
+#include <type_traits>
+#include <utility>
+
+#include "library/keys.h"
+#include "library/values.h"
+#include "src/base/batching.h"
+#include "src/base/types.h"
+
+namespace latchlab {
+
+/// The operations over `Index`, which keeps values of `Kind`. `Caller` derives from this and has two members:
+///     index()   the index
+///     member()  the calling thread's member, with its state `me`
+template <class Caller, class Index, class Key, class Kind>
+class Operations {
+  using Forms = KeyForms<Key>;
+  using Raw = typename Forms::Raw;
+
+ public:
+  using KeyView = typename Forms::View;   ///< a key as callers pass and see it
+  using ValueView = typename Kind::View;  ///< a value as callers pass and see it
+  using Value = typename Kind::Value;     ///< a copy of a value
+  using Modified = ModifiedValue<Value>;
+
+  /// Returns a copy of the value of the key, or nothing if it is absent.
+  [[nodiscard]] std::optional<Value> find(KeyView key) const {
+    return Kind::find(index(), member().me, Forms::raw(key));
+  }
+  /// Returns true if the key is present.
+  [[nodiscard]] bool contains(KeyView key) const {
+    return visit(key, [](const auto&) {});
+  }
+  /// Calls f(value) once if the key is present, and returns true then. The value is a view, which is valid during the
+  /// call. f runs outside locks and transactions. It may throw, and must not use the map.
+  template <std::invocable<const ValueView&> F>
+  bool visit(KeyView key, F&& f) const {
+    return Kind::visit(index(), member().me, Forms::raw(key), f);
+  }
+  /// Sets found[i] to what find(keys[i]) would return at some moment of the call; these moments may differ. The lookups
+  /// overlap their cache misses if the index can. `found` must have an element for each key.
+  void find_batch(std::span<const KeyView> keys, std::span<std::optional<Value>> found) const {
+    auto& me = member().me;
+    if constexpr (std::is_same_v<KeyView, Raw>) {
+      Kind::find_batch(index(), me, keys, found);
+    } else {
+      std::array<Raw, kMostInAttempt> raws;
+      for (std::size_t first = 0; first < keys.size(); first += raws.size()) {
+        const std::size_t count = std::min(keys.size() - first, raws.size());
+        for (std::size_t i = 0; i < count; ++i) raws[i] = Forms::raw(keys[first + i]);
+        Kind::find_batch(index(), me, std::span<const Raw>(raws).first(count), found.subspan(first, count));
+      }
+    }
+  }
+
+  /// Inserts the pair if the key is absent. Returns true if it was absent; otherwise its value is unchanged.
+  bool insert(KeyView key, const ValueView& value) {
+    auto& mine = member();
+    return mine.counted(+1, index().insert(mine.me, Forms::raw(key), Kind::stored(value)));
+  }
+  /// Changes the value if the key is present. Returns true if it was present.
+  bool update(KeyView key, const ValueView& value) {
+    return index().update(member().me, Forms::raw(key), Kind::stored(value));
+  }
+  /// Sets the value of the key. Returns true if the key was absent.
+  bool upsert(KeyView key, const ValueView& value) {
+    auto& mine = member();
+    return mine.counted(+1, index().upsert(mine.me, Forms::raw(key), Kind::stored(value)));
+  }
+  /// Erases the key. Returns true if it was present.
+  bool erase(KeyView key) {
+    auto& mine = member();
+    return mine.counted(-1, index().erase(mine.me, Forms::raw(key)));
+  }
+
+  /// Replaces the value of the key by f(value), in one step. The argument and the result of f are
+  /// std::optional<Value>; nothing stands for an absent key. Returns the values before and after.
+  ///   1. f may run several times, and the last run counts. So its only effect is its result.
+  ///   2. f may throw. Then nothing has changed, and modify throws the same.
+  ///   3. f must not use the map, and should be short: a lock may be held meanwhile.
+  template <std::invocable<std::optional<Value>> F>
+    requires std::convertible_to<std::invoke_result_t<F&, std::optional<Value>>, std::optional<Value>>
+  Modified modify(KeyView key, F&& f) {
+    auto& mine = member();
+    Modified modified = Kind::modify(index(), mine.me, Forms::raw(key), f);
+    mine.counted(modified.after ? +1 : -1, modified.before.has_value() != modified.after.has_value());
+    return modified;
+  }
+
+  /// Calls f(key, value) for the pairs with from <= key < to, in order. If f returns bool, false ends the range. f may
+  /// throw, and may use the map. Views are valid during the call. While other threads change the map:
+  ///   1. the order is strict;
+  ///   2. a key that is present throughout is not missed;
+  ///   3. every pair was present at some moment of the call, but perhaps not all at the same moment.
+  /// O(pairs), and O(depth) for each 64 of them.
+  template <std::invocable<KeyView, const ValueView&> F>
+    requires(Index::kOrdered)
+  void range(KeyView from, KeyView to, F&& f) const {
+    const Raw end = Forms::raw(to);
+    walk(Forms::raw(from), &end, f);
+  }
+  /// Does the same for all pairs with from <= key.
+  template <std::invocable<KeyView, const ValueView&> F>
+    requires(Index::kOrdered)
+  void range(KeyView from, F&& f) const {
+    walk(Forms::raw(from), nullptr, f);
+  }
+
+  /// Calls f(key, value) for every pair. An ordered map does it as range does, from its first key on. In any other map
+  /// the order is arbitrary, no thread may change the map meanwhile, and f must not use it.
+  template <std::invocable<KeyView, const ValueView&> F>
+  void for_each(F&& f) const {
+    if constexpr (Index::kOrdered) {
+      walk(Raw{}, nullptr, f);
+    } else {
+      Kind::for_each(index(), member().me, [&f](Raw key, const ValueView& value) { f(Forms::view(key), value); });
+    }
+  }
+
+ private:
+  // The pairs of the first step of a walk, and the most of one step.
+  static constexpr std::size_t kFirstStep = 16, kLargestStep = 64;
+
+  auto& index() const { return static_cast<const Caller&>(*this).index(); }
+  auto& member() const { return static_cast<const Caller&>(*this).member(); }
+
+  // A scan cannot be ended early. So a walk scans in steps. Each begins with the last key of the step before.
+  template <class F>
+  void walk(Raw first, const Raw* end, F& f) const {
+    auto& me = member().me;
+    typename Forms::Held from(first), last;
+    bool inside = true, again = false;
+    for (std::size_t most = kFirstStep; inside; most = kLargestStep) {
+      std::size_t left = most;
+      Kind::scan(index(), me, from, most, [&](Raw key, const ValueView& value) {
+        if (--left == 0) last = key;
+        if (!inside || (again && key == from)) return;
+        inside = (end == nullptr || key < *end) && goes_on(f, Forms::view(key), value);
+      });
+      if (left != 0) return;
+      std::swap(from, last);
+      again = true;
+    }
+  }
+  template <class F>
+  static bool goes_on(F& f, KeyView key, const ValueView& value) {
+    if constexpr (std::is_same_v<std::invoke_result_t<F&, KeyView, const ValueView&>, bool>) {
+      return f(key, value);
+    } else {
+      f(key, value);
+      return true;
+    }
+  }
+};
+
+}  // namespace latchlab

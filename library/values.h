@@ -1,0 +1,124 @@
+#pragma once
+// The values of a map, and where they lie. A kind of value has these members, all static:
+//
+//     Index<Pairs>                   the class that keeps the values of Pairs, which has u64 cells
+//     View                           a value as callers pass and see it
+//     stored(value)                  the value as the index takes it
+//     find(index, me, key)           a copy, or nothing
+//     visit(index, me, key, f)       calls f(view) after the attempt; returns true if the key is present
+//     modify(index, me, key, f)      the pair before and after
+//     find_batch(index, me, keys, found)
+//     scan(index, me, from, limit, visit)   visit(key, view); of an ordered index
+//     for_each(index, me, visit)
+//
+// InCell keeps a trivially copyable value of up to eight bytes in the cell of the index. A change is one attempt.
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cstddef>
+#include <cstring>
+#include <exception>
+#include <optional>
+#include <span>
+#include <type_traits>
+#include <utility>
+
+#include "src/base/batching.h"
+#include "src/base/types.h"
+
+namespace latchlab {
+
+/// The value of a key before and after a modify; nothing if the key was, or is, absent.
+template <class Value>
+struct ModifiedValue {
+  std::optional<Value> before, after;
+};
+
+template <class Value>
+concept CellValue = std::is_trivially_copyable_v<Value> && sizeof(Value) <= sizeof(u64);
+
+/// The kind of values that lie in the cells of the index.
+template <CellValue T>
+struct InCell {
+  template <class Pairs>
+  using Index = Pairs;
+  using Value = T;
+  using View = T;
+
+  static u64 stored(const Value& value) {
+    u64 cell = 0;
+    std::memcpy(&cell, &value, sizeof value);
+    return cell;
+  }
+
+  template <class Pairs, class Me>
+  static std::optional<Value> find(const Pairs& index, Me& me, typename Pairs::Raw key) {
+    return loaded(index.find(me, key));
+  }
+  template <class Pairs, class Me, class F>
+  static bool visit(const Pairs& index, Me& me, typename Pairs::Raw key, F&& f) {
+    const std::optional<u64> cell = index.find(me, key);
+    if (cell) f(loaded(*cell));
+    return cell.has_value();
+  }
+  template <class Pairs, class Me, class Visit>
+  static void scan(const Pairs& index, Me& me, typename Pairs::Raw from, std::size_t limit, const Visit& visit) {
+    index.scan(me, from, limit, [&](typename Pairs::Raw key, u64 cell) { visit(key, loaded(cell)); });
+  }
+  template <class Pairs, class Me, class Visit>
+  static void for_each(const Pairs& index, Me& me, const Visit& visit) {
+    index.for_each(me, [&](typename Pairs::Raw key, u64 cell) { visit(key, loaded(cell)); });
+  }
+  template <class Pairs, class Me>
+  static void find_batch(const Pairs& index, Me& me, std::span<const typename Pairs::Raw> keys,
+                         std::span<std::optional<Value>> found) {
+    if constexpr (std::is_same_v<Value, u64>) {
+      index.find_batch(me, keys, found);
+    } else {
+      std::array<std::optional<u64>, kMostInAttempt> cells;
+      for (std::size_t first = 0; first < keys.size(); first += cells.size()) {
+        const std::size_t count = std::min(keys.size() - first, cells.size());
+        index.find_batch(me, keys.subspan(first, count), std::span(cells).first(count));
+        for (std::size_t i = 0; i < count; ++i) found[first + i] = loaded(cells[i]);
+      }
+    }
+  }
+  /// An exception of f waits until the attempt has ended, without a change.
+  template <class Pairs, class Me, class F>
+  static ModifiedValue<Value> modify(Pairs& index, Me& me, typename Pairs::Raw key, F&& f) {
+    std::exception_ptr thrown;
+    const auto modified = index.modify(me, key, [&](std::optional<u64> before) noexcept -> std::optional<u64> {
+      try {
+        thrown = nullptr;  // of a run that does not count
+        const std::optional<Value> after = f(loaded(before));
+        return after ? std::optional(stored(*after)) : std::nullopt;
+      } catch (...) {
+        thrown = std::current_exception();
+        return before;
+      }
+    });
+    // The run that counts is the last, unless that one lost its attempt and the pair was then inserted.
+    if (thrown && modified.before == modified.after) std::rethrow_exception(std::move(thrown));
+    return {loaded(modified.before), loaded(modified.after)};
+  }
+
+  static Value loaded(u64 cell) {
+    std::array<std::byte, sizeof(Value)> bytes;
+    std::memcpy(bytes.data(), &cell, sizeof bytes);
+    return std::bit_cast<Value>(bytes);
+  }
+
+ private:
+  static std::optional<Value> loaded(std::optional<u64> cell) {
+    return cell ? std::optional<Value>(loaded(*cell)) : std::nullopt;
+  }
+};
+
+template <class Value>
+struct KindOfValue;
+template <CellValue Value>
+struct KindOfValue<Value> {
+  using Type = InCell<Value>;
+};
+
+}  // namespace latchlab
