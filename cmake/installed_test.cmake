@@ -1,9 +1,11 @@
-# Tests the installed package in five steps:
+# Tests the installed package in seven steps:
 #   1. Install BUILD_DIR into SCRATCH/prefix.
 #   2. Check that no header is missing there.
 #   3. Build the installed example against it, in SCRATCH/build.
 #   4. Run the example's own tests.
 #   5. Compile the example's program by the g++ command of MANUAL, without CMake.
+#   6. Build the installed examples of the map, and run them.
+#   7. Compile one of them by the words of pkg-config.
 
 function(run)
   execute_process(COMMAND ${ARGN} RESULT_VARIABLE status)
@@ -68,3 +70,19 @@ execute_process(COMMAND "${CXX}" ${by_hand} WORKING_DIRECTORY "${example}" RESUL
 if(status EQUAL 0 OR NOT message MATCHES "compile with -mrtm -mtsxldtrk -mcx16 -msse4.2 -mpopcnt")
   message(FATAL_ERROR "g++ without the flags, status ${status}, says: ${message}")
 endif()
+
+# The examples of the map. The project names none of the compiler's flags.
+set(map_examples "${SCRATCH}/map_examples")
+file(COPY "${SCRATCH}/prefix/share/latchlab/map_examples" DESTINATION "${SCRATCH}")
+run("${CMAKE_COMMAND}" -G Ninja -S "${map_examples}" -B "${SCRATCH}/map_build" -D CMAKE_BUILD_TYPE=Release
+  -D "CMAKE_PREFIX_PATH=${SCRATCH}/prefix" -D "CMAKE_CXX_COMPILER=${CXX}")
+run("${CMAKE_COMMAND}" --build "${SCRATCH}/map_build" --parallel 2)
+run(ctest --test-dir "${SCRATCH}/map_build" --no-tests=error)
+
+file(GLOB_RECURSE pc "${SCRATCH}/prefix/*/latchlab.pc")
+cmake_path(GET pc PARENT_PATH pc_folder)
+set(ENV{PKG_CONFIG_PATH} "${pc_folder}")
+execute_process(COMMAND pkg-config --cflags --libs latchlab OUTPUT_VARIABLE words COMMAND_ERROR_IS_FATAL ANY)
+separate_arguments(words UNIX_COMMAND "${words}")
+run("${CXX}" -std=c++20 -O2 "${map_examples}/word_count.cc" -o "${SCRATCH}/by_pkg_config" ${words})
+run("${SCRATCH}/by_pkg_config")

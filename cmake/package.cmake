@@ -1,20 +1,23 @@
 # cmake --install installs the harness, the headers, the libraries and a CMake package. Through the package another project links with
-# latchlab::latchlab, or makes a harness with an index of its own.
+# latchlab::map or latchlab::latchlab, or makes a harness with an index of its own. Builds without CMake ask pkg-config.
 
 include(GNUInstallDirs)
 set(package_dir "${CMAKE_INSTALL_LIBDIR}/cmake/latchlab")
 
 install(TARGETS harness)
-install(TARGETS latchlab latchlab_harness EXPORT latchlabTargets)
+install(TARGETS latchlab latchlab_map latchlab_harness EXPORT latchlabTargets)
 install(EXPORT latchlabTargets NAMESPACE latchlab:: DESTINATION "${package_dir}")
 
 # Headers that only tests need are left out.
-foreach(folder src sync indexes workloads harness)
+foreach(folder src sync indexes library workloads harness)
   install(DIRECTORY "${PROJECT_SOURCE_DIR}/${folder}" DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/latchlab"
-    FILES_MATCHING PATTERN "*.h" PATTERN "*test*" EXCLUDE PATTERN "example" EXCLUDE)
+    FILES_MATCHING PATTERN "*.h" PATTERN "*test*" EXCLUDE PATTERN "example*" EXCLUDE PATTERN "latchlab" EXCLUDE)
 endforeach()
-# The example is a project of its own: an index, a program, and a harness with that index.
+# The header for programs: <latchlab/map.h>.
+install(DIRECTORY "${PROJECT_SOURCE_DIR}/library/latchlab" DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}")
+# Each folder of examples is a project of its own: an index, a program, and a harness with that index; and programs with a map.
 install(DIRECTORY "${PROJECT_SOURCE_DIR}/indexes/example" DESTINATION "${CMAKE_INSTALL_DATADIR}/latchlab")
+install(DIRECTORY "${PROJECT_SOURCE_DIR}/library/examples/" DESTINATION "${CMAKE_INSTALL_DATADIR}/latchlab/map_examples")
 # Where man and bash-completion look.
 install(FILES docs/man/harness.1 DESTINATION "${CMAKE_INSTALL_MANDIR}/man1")
 install(FILES docs/completion/harness.bash DESTINATION "${CMAKE_INSTALL_DATADIR}/bash-completion/completions" RENAME harness)
@@ -27,3 +30,11 @@ write_basic_package_version_file(latchlabConfigVersion.cmake COMPATIBILITY SameM
 install(FILES "${CMAKE_CURRENT_BINARY_DIR}/latchlabConfig.cmake" "${CMAKE_CURRENT_BINARY_DIR}/latchlabConfigVersion.cmake"
   cmake/dependencies.cmake cmake/pairs.cmake cmake/matrix.cmake cmake/pairs.cc.in cmake/registry_all.cc.in
   DESTINATION "${package_dir}")
+
+# The paths of latchlab.pc are relative to its own folder, so that an installed tree may be moved.
+set(pc_dir "${CMAKE_INSTALL_LIBDIR}/pkgconfig")
+file(RELATIVE_PATH prefix_from_pc "/${pc_dir}" "/")
+string(REGEX REPLACE "/$" "" prefix_from_pc "${prefix_from_pc}")
+list(JOIN latchlab_target_flags " " pc_flags)
+configure_file(cmake/latchlab.pc.in latchlab.pc @ONLY)
+install(FILES "${CMAKE_CURRENT_BINARY_DIR}/latchlab.pc" DESTINATION "${pc_dir}")

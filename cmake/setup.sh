@@ -6,8 +6,8 @@ bench_packages="g++ cmake ninja-build libfmt-dev nlohmann-json3-dev libhwloc-dev
   libtbb-dev libabsl-dev libcuckoo-dev libboost-context-dev zlib1g-dev libzstd-dev wamerican libtcmalloc-minimal4 libjemalloc2 libmimalloc2.0 libtbbmalloc2"
 
 # Packages that `./test` adds: the test framework, the checker of JSON schemas, git for scratch repositories, objdump for the test of
-# generated code, and an emulated machine with four NUMA nodes.
-test_packages="catch2 python3 python3-jsonschema git binutils qemu-system-x86 busybox-static cpio"
+# generated code, pkg-config for the installed package, and an emulated machine with four NUMA nodes.
+test_packages="catch2 python3 python3-jsonschema git binutils pkgconf qemu-system-x86 busybox-static cpio"
 # Packages that `.ci/run` adds: a second compiler with libFuzzer, and the tools that check the style.
 ci_packages="clang-19 libclang-rt-19-dev clang-format-19 clang-tidy-19 doxygen"
 kernel_package=linux-image-cloud-amd64   # the kernel that the emulated machine boots
