@@ -144,11 +144,12 @@ class Manual(unittest.TestCase):
         def lines_of(code):
             return [line for line in (re.sub(r"\s*//.*", "", line).strip() for line in code.splitlines()) if line]
 
-        example = {line for file in (TREE / "indexes/example").iterdir() for line in lines_of(file.read_text())}
-        shown = [line for word, block in FENCE.findall((TREE / "docs/extending.md").read_text()) if word == "cpp"
-                 for line in lines_of(block)]
-        self.assertGreater(len(shown), 10)
-        self.assertEqual([line for line in shown if line not in example], [])
+        for page, folder, fewest in (("extending", "indexes/example", 10), ("library", "library/examples", 4)):
+            example = {line for file in (TREE / folder).iterdir() for line in lines_of(file.read_text())}
+            shown = [line for word, block in FENCE.findall((TREE / f"docs/{page}.md").read_text()) if word == "cpp"
+                     for line in lines_of(block)]
+            self.assertGreater(len(shown), fewest)
+            self.assertEqual([line for line in shown if line not in example], [], page)
 
     def test_readme_is_short_and_begins_with_its_command(self):
         readme = (TREE / "README.md").read_text()

@@ -14,6 +14,7 @@
 
 #include "indexes/chained/chained.h"
 #include "indexes/cuckoo/cuckoo.h"
+#include "indexes/vip/vip.h"
 #include "src/base/error.h"
 #include "src/base/rng.h"
 #include "src/testing/catch.h"
@@ -300,6 +301,7 @@ TEST_CASE("A map over any index and policy does what std::map does") {
   check_against_std_map<Map<int, int, Art, Rtm>>();
   check_against_std_map<Map<int, int, Cuckoo>>();
   check_against_std_map<Map<int, int, Chained, Mutex>>();
+  check_against_std_map<Map<int, int, Vip>>();
 }
 
 TEST_CASE("A map takes the spec of its policy, and refuses a wrong one") {
