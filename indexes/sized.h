@@ -107,6 +107,7 @@ class Sized {
  public:
   using Machine = typename Map::Machine;
   using Raw = typename Map::Raw;
+  static constexpr bool kOrdered = Map::kOrdered;
 
  private:
   using Store = Values<Machine>;
@@ -289,6 +290,22 @@ class Sized {
       if (std::exchange(starved, true)) throw std::bad_alloc();
       collect(me);
     }
+  }
+
+  /// Calls `visit(key, ByteSpan)` for the first `limit` pairs from `from` on, in order, and returns their number. The
+  /// order, and what it says beside changes of other threads, are those of Synchronized::scan. The thread stays in the
+  /// values' epoch until the scan ends.
+  template <class Visit>
+    requires(kOrdered)
+  std::size_t scan(ThreadState& me, Raw from, std::size_t limit, Visit&& visit) const {
+    const Inside inside(me);
+    return index_.scan(me.index, from, limit, [&](const Raw& key, u64 word) { visit(key, Store::bytes(word)); });
+  }
+  /// Calls `visit(key, ByteSpan)` for every pair, in order if the index has one. Must not run beside changes.
+  template <class Visit>
+  void for_each(ThreadState& me, Visit&& visit) const {
+    const Inside inside(me);
+    index_.for_each(me.index, [&](const Raw& key, u64 word) { visit(key, Store::bytes(word)); });
   }
 
   /// Returns the memory; exact only while no operation runs.
