@@ -11,7 +11,8 @@
 //     Map ------> Members ------> State of a thread: its memory, its place in the reclaimer, its count of pairs
 //      |                     \--> State of a Session
 //      v
-//     Synchronized<Index, Policy>      the index, which knows nothing of threads (sync/synchronized.h)
+//     Synchronized<Index, Policy>           values of up to eight bytes, in its cells (sync/synchronized.h)
+//     Sized<Synchronized<Index, Policy>>    other values, in a store (indexes/sized.h)
 //
 // Threads
 //   1. A thread joins at its first call, which takes a mutex, and leaves when it exits (members.h).
@@ -20,7 +21,7 @@
 //   4. A Session may be destroyed after the map, but not used.
 //
 // Exceptions: std::bad_alloc if memory is out, IndexFull if the index may not grow, std::length_error for a key of more
-// than 128 MiB - 1 bytes, and what f throws. In every case nothing has changed.
+// than 128 MiB - 1 bytes or a value of more than 16 MiB, and what f throws. In every case nothing has changed.
 //
 // Fork: the child has a copy of the map as it was. It may use and destroy this copy if at the fork no other thread was
 // inside a call of the map. Otherwise a lock of that thread stays held in the copy, and the child must not touch it.
@@ -33,6 +34,7 @@
 #include "library/keys.h"
 #include "library/members.h"
 #include "library/operations.h"
+#include "library/sized_values.h"
 #include "library/values.h"
 #include "src/base/spec.h"
 #include "src/machine/native.h"
@@ -82,9 +84,10 @@ class Session : public Operations<Session<Key, Kind, Index>, Index, Key, Kind> {
 
 }  // namespace library
 
-/// A concurrent map. Keys are integers, strings or spans of bytes (keys.h). `IndexTemplate` is an index of Latchlab
-/// such as Art, Cuckoo or Chained; `PolicyTemplate` is a policy such as Olc, Rtm or RwSpin.
-template <MapKey Key, class MappedValue, template <class Layout, class IndexKey> class IndexTemplate = Art,
+/// A concurrent map. Keys are integers, strings or spans of bytes (keys.h). Values are trivially copyable, std::string
+/// or std::vector<std::byte>. `IndexTemplate` is an index of Latchlab such as Art, Cuckoo or Chained; `PolicyTemplate`
+/// is a policy such as Olc, Rtm or RwSpin.
+template <MapKey Key, MapValue MappedValue, template <class Layout, class IndexKey> class IndexTemplate = Art,
           template <class...> class PolicyTemplate = Olc>
 class Map : public Operations<
                 Map<Key, MappedValue, IndexTemplate, PolicyTemplate>,
@@ -92,6 +95,7 @@ class Map : public Operations<
                 Key, typename KindOfValue<MappedValue>::Type> {
   using Kind = typename KindOfValue<MappedValue>::Type;
   using Policy = PolicyTemplate<Native>;
+  using Pairs = Synchronized<IndexTemplate, Policy, typename KeyForms<Key>::Key>;
   using Index = library::IndexOf<Key, Kind, IndexTemplate, Policy>;
   using State = library::State<Index>;
 
@@ -104,7 +108,7 @@ class Map : public Operations<
   /// Makes an empty map. `policy` is the spec of the policy, as in "rtm:20"; it begins with the policy's own word.
   /// Throws InputError for a spec that the policy refuses, and std::bad_alloc.
   explicit Map(std::string_view policy, const MemoryConfig& memory = {})
-      : index_(Spec::parse(policy), memory), members_(std::make_shared<Members>()) {}
+      : index_(Kind::template make<Pairs>(Spec::parse(policy), memory)), members_(std::make_shared<Members>()) {}
   Map(const Map&) = delete;
   Map& operator=(const Map&) = delete;
   ~Map() { members_->close(); }
@@ -119,7 +123,7 @@ class Map : public Operations<
     return pairs < 0 ? 0 : static_cast<u64>(pairs);  // an erase may be counted before its insert
   }
   /// Returns the memory of the map beside this object. No other thread may use the map meanwhile.
-  [[nodiscard]] Footprint bytes() const { return index_.bytes(); }
+  [[nodiscard]] Footprint bytes() const { return Kind::bytes(index_); }
 
  private:
   friend Operations<Map, Index, Key, Kind>;

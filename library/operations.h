@@ -85,8 +85,8 @@ class Operations {
   ///   1. f may run several times, and the last run counts. So its only effect is its result.
   ///   2. f may throw. Then nothing has changed, and modify throws the same.
   ///   3. f must not use the map, and should be short: a lock may be held meanwhile.
-  template <std::invocable<std::optional<Value>> F>
-    requires std::convertible_to<std::invoke_result_t<F&, std::optional<Value>>, std::optional<Value>>
+  template <std::invocable<const std::optional<Value>&> F>
+    requires std::convertible_to<std::invoke_result_t<F&, const std::optional<Value>&>, std::optional<Value>>
   Modified modify(KeyView key, F&& f) {
     auto& mine = member();
     Modified modified = Kind::modify(index(), mine.me, Forms::raw(key), f);
@@ -95,7 +95,8 @@ class Operations {
   }
 
   /// Calls f(key, value) for the pairs with from <= key < to, in order. If f returns bool, false ends the range. f may
-  /// throw, and may use the map. Views are valid during the call. While other threads change the map:
+  /// throw, and may use the map if values lie in cells. Views are valid during the call. While other threads change the
+  /// map:
   ///   1. the order is strict;
   ///   2. a key that is present throughout is not missed;
   ///   3. every pair was present at some moment of the call, but perhaps not all at the same moment.

@@ -2,7 +2,9 @@
 // The values of a map, and where they lie. A kind of value has these members, all static:
 //
 //     Index<Pairs>                   the class that keeps the values of Pairs, which has u64 cells
-//     View                           a value as callers pass and see it
+//     make<Pairs>(policy, memory)    an empty index
+//     bytes(index)                   its memory
+//     Value, View                    a value that a caller keeps, and the form in which it passes and sees one
 //     stored(value)                  the value as the index takes it
 //     find(index, me, key)           a copy, or nothing
 //     visit(index, me, key, f)       calls f(view) after the attempt; returns true if the key is present
@@ -24,7 +26,9 @@
 #include <utility>
 
 #include "src/base/batching.h"
+#include "src/base/spec.h"
 #include "src/base/types.h"
+#include "src/memory/memory_config.h"
 
 namespace latchlab {
 
@@ -44,6 +48,15 @@ struct InCell {
   using Index = Pairs;
   using Value = T;
   using View = T;
+
+  template <class Pairs>
+  static Pairs make(const Spec& policy, const MemoryConfig& memory) {
+    return Pairs(policy, memory);
+  }
+  template <class Pairs>
+  static Footprint bytes(const Pairs& index) {
+    return index.bytes();
+  }
 
   static u64 stored(const Value& value) {
     u64 cell = 0;
@@ -90,7 +103,8 @@ struct InCell {
     const auto modified = index.modify(me, key, [&](std::optional<u64> before) noexcept -> std::optional<u64> {
       try {
         thrown = nullptr;  // of a run that does not count
-        const std::optional<Value> after = f(loaded(before));
+        const std::optional<Value> now = loaded(before);
+        const std::optional<Value> after = f(now);
         return after ? std::optional(stored(*after)) : std::nullopt;
       } catch (...) {
         thrown = std::current_exception();
@@ -114,11 +128,15 @@ struct InCell {
   }
 };
 
+/// The kind of a type of values.
 template <class Value>
 struct KindOfValue;
 template <CellValue Value>
 struct KindOfValue<Value> {
   using Type = InCell<Value>;
 };
+
+template <class Value>
+concept MapValue = requires { typename KindOfValue<Value>::Type; };
 
 }  // namespace latchlab
