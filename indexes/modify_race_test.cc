@@ -1,6 +1,6 @@
 // Modifications on the race finder. Each fiber adds amounts to keys, or takes the whole of a key and erases it. No
 // amount may be lost or taken twice: that would happen if a modification did not see the latest value, or were not one
-// step with its store. Histories cannot show this, since they count the value that a modification saw as a find.
+// step with its store. Sums also cover erasures on a condition, which the programs of race_program.h do not have.
 #include <string>
 #include <string_view>
 #include <vector>

@@ -108,15 +108,12 @@ class ThreadsHistory {
     history_.add(op.key, call);
   }
 
-  // Does what the operation does by modify. The value that it found counts as a find at the same time.
+  // Does what the operation does by modify, whose answer also says what was there.
   void modify(StringSession& session, const RaceOp& op, Call call) {
     const Modified done = session.modify(program_.keys[op.key], [&op](Found before) { return after(op, before); });
     call.returned = history_.now();
     call.yes = answer(op, done.before);
-    history_.add(op.key, call);
-    call.kind = CallKind::kFind;
-    call.yes = done.before.has_value();
-    call.value = done.before.value_or(0);
+    call.was = done.before;
     history_.add(op.key, call);
   }
 

@@ -203,22 +203,18 @@ class ProgramOnIndex {
     history_.add(op.key, call);
   }
 
-  // Does what the operation does by modify. The value that it found counts as a find at the same time.
+  // Does what the operation does by modify, whose answer also says what was there.
   void modify(const RaceOp& op, Call call) {
     try {
       const Modified done = index_.modify(threads_[call.caller], program_.keys[op.key],
                                           [&op](Found before) noexcept { return after(op, before); });
       expect(done.after == after(op, done.before), "modify returned another value than it stored");
       call.yes = answer(op, done.before);
-      call.returned = history_.now();
-      history_.add(op.key, call);
-      call.kind = CallKind::kFind;
-      call.yes = done.before.has_value();
-      call.value = done.before.value_or(0);
+      call.was = done.before;
     } catch (const IndexFull&) {
       call.kind = CallKind::kFind;  // it counts as a find of an absent key
     }
-    if (call.returned == 0) call.returned = history_.now();
+    call.returned = history_.now();
     history_.add(op.key, call);
   }
 
