@@ -24,7 +24,7 @@ class Units(Generated):
         with tempfile.TemporaryDirectory() as build:
             self.configure(build, ";".join(f"cuckoo:{policy}" for policy in policies))
             generated = sorted(pathlib.Path(build, "harness_pairs").glob("cuckoo_*.cc"))
-            return {path.name: re.findall(r'"cuckoo", "([a-z-]+)"', path.read_text()) for path in generated}
+            return {path.name: re.findall(r'"cuckoo", "([a-z-]+)", KeyKind::kU64', path.read_text()) for path in generated}
 
     def test_a_unit_has_at_most_seven_policies_and_none_is_left_out(self):
         for count in (1, 7, 8):
