@@ -64,21 +64,21 @@ class Tbb {
   }
   bool erase(ThreadState&, Raw key) { return map_.erase(key); }
   /// Changes the key in one step from what is there to f(what is there). An accessor holds the lock of a present pair.
+  /// But an erase by another thread unlinks the pair before it waits for that lock, so the erase here may come too
+  /// late.
   template <class F>
   Modified modify(ThreadState&, Raw key, const F& f) {
-    typename Map::accessor at;
-    while (!map_.find(at, key)) {
-      const Found first = f(Found());
-      // If the insert fails, another thread has put the key since.
-      if (!first || map_.insert(typename Map::value_type(key, *first))) return {Found(), first};
+    for (typename Map::accessor at;; at.release()) {
+      if (!map_.find(at, key)) {
+        const Found first = f(Found());
+        // If the insert fails, another thread has put the key since.
+        if (!first || map_.insert(typename Map::value_type(key, *first))) return {Found(), first};
+        continue;
+      }
+      const Found before = at->second, after = f(before);
+      if (after) at->second = *after;
+      if (after || map_.erase(at)) return {before, after};
     }
-    const Found before = at->second, after = f(before);
-    if (after) {
-      at->second = *after;
-    } else {
-      map_.erase(at);
-    }
-    return {before, after};
   }
 
   template <class Visit>
