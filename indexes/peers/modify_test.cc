@@ -80,7 +80,7 @@ void check_no_change_is_lost() {
   };
   std::vector<std::thread> threads;
   for (u64 t = 0; t < kThreads; ++t) {
-    threads.emplace_back([&] {
+    threads.emplace_back([&, t] {
       auto me = peer.join();
       testing::Preemption preemption(draw(test_seed(), 1, t));
       waiting.fetch_sub(1, kRelaxed);
