@@ -19,9 +19,9 @@
 
 namespace latchlab {
 
+/// The operations of an index that is there.
 template <class S>
-concept SharedIndex = std::constructible_from<S, const Spec&, const MemoryConfig&> &&
-                      requires(S& index, const S& constant, typename S::ThreadState& me, typename S::Raw key,
+concept IndexFace = requires(S& index, const S& constant, typename S::ThreadState& me, typename S::Raw key,
                                void (*visit)(typename S::Raw, u64)) {
                         // Called by the thread that will use the state.
                         { index.join() } -> std::same_as<typename S::ThreadState>;
@@ -37,6 +37,9 @@ concept SharedIndex = std::constructible_from<S, const Spec&, const MemoryConfig
                           { index.scan(me, key, std::size_t{}, visit) } -> std::same_as<std::size_t>;
                         };
                       };
+
+template <class S>
+concept SharedIndex = std::constructible_from<S, const Spec&, const MemoryConfig&> && IndexFace<S>;
 
 /// The class that describes an index: the shared index itself, or the bodies that a policy was joined to.
 template <class S>

@@ -49,7 +49,7 @@ template <class Raw>
 }
 
 /// Returns true if an index keeps the pairs that it is given. All do, except `null`.
-template <SharedIndex Index>
+template <IndexFace Index>
 [[nodiscard]] constexpr bool keeps_pairs() {
   if constexpr (requires { Index::Body::kKeeps; }) return Index::Body::kKeeps;
   return true;
@@ -130,7 +130,7 @@ inline constexpr bool kCountsVisits = requires(Index& index, decltype(index.join
 };
 
 /// A session of an index, derived from Base: from Erased::Session or from a class derived from that.
-template <SharedIndex Index, std::derived_from<Erased::Session> Base = Erased::Session>
+template <IndexFace Index, std::derived_from<Erased::Session> Base = Erased::Session>
 class ErasedSession : public Base {
  protected:
   using Raw = typename Index::Raw;

@@ -39,10 +39,12 @@
 #include <optional>
 #include <span>
 #include <utility>
+#include <vector>
 
 #include "src/base/batching.h"
 #include "src/base/scale.h"
 #include "src/base/types.h"
+#include "src/memory/chunk_source.h"
 #include "src/memory/memory.h"
 #include "src/memory/pool_lease.h"
 #include "src/memory/values.h"
@@ -108,6 +110,7 @@ class Sized {
   using Machine = typename Map::Machine;
   using Raw = typename Map::Raw;
   static constexpr bool kOrdered = Map::kOrdered;
+  static constexpr bool kHints = Map::kHints;
 
  private:
   using Store = Values<Machine>;
@@ -126,9 +129,10 @@ class Sized {
    public:
     explicit ThreadState(Sized& sized) : index(sized.index_), pool(sized.memory_), reclaim(sized.reclaimer_, *pool) {}
 
+    typename Map::ThreadState index;  ///< the state in the index of words
+
    private:
     friend Sized;
-    typename Map::ThreadState index;
     PoolLease<Machine> pool;
     typename Reclaimer::ThreadState reclaim;
     u64 uncollected = 0;  // bytes retired since the last collection for their sake
@@ -190,6 +194,19 @@ class Sized {
     }
     return present;
   }
+  /// Returns true if the key is present. Reads no value.
+  bool contains(ThreadState& me, Raw key) const { return index_.find(me.index, key).has_value(); }
+  /// Sets present[i] to whether keys[i] is present at some moment of the call. `present` must have one element for each
+  /// key.
+  void contains_batch(ThreadState& me, std::span<const Raw> keys, std::span<bool> present,
+                      BatchOrder order = BatchOrder::kSideBySide) const {
+    std::array<Found, kMostInAttempt> words;
+    for (std::size_t first = 0; first < keys.size(); first += kMostInAttempt) {
+      const std::size_t count = std::min<std::size_t>(keys.size() - first, kMostInAttempt);
+      index_.find_batch(me.index, keys.subspan(first, count), std::span(words).first(count), order);
+      for (std::size_t i = 0; i < count; ++i) present[first + i] = words[i].has_value();
+    }
+  }
   /// Returns a handle that keeps the value of the key readable after the call; nothing if the key is absent. The handle
   /// must end before the index does.
   [[nodiscard]] std::optional<Pinned<Machine>> pin(ThreadState& me, Raw key) const {
@@ -197,6 +214,19 @@ class Sized {
     const Found word = index_.find(me.index, key);
     if (!word) return std::nullopt;
     return std::optional<Pinned<Machine>>(std::in_place, *word);
+  }
+
+  /// Prefetches for operations to come, as the index of words does. The values are not prefetched.
+  void prefetch(ThreadState& me, std::span<const Raw> keys, std::span<const Hint> hints) const
+    requires(kHints)
+  {
+    index_.prefetch(me.index, keys, hints);
+  }
+  /// Does so in one way for all keys.
+  void prefetch(ThreadState& me, std::span<const Raw> keys, Hint hint) const
+    requires(kHints)
+  {
+    index_.prefetch(me.index, keys, hint);
   }
 
   // The forms below with `before` call before(ByteSpan) once, outside locks and transactions, for the value that the
@@ -310,6 +340,12 @@ class Sized {
 
   /// Returns the memory; exact only while no operation runs.
   [[nodiscard]] SizedFootprint bytes() const { return {index_.bytes(), memory_.bytes()}; }
+  /// Returns the mappings of the index and of the values, if they come from chunks.
+  std::vector<ChunkSource::Chunk> chunks() const {
+    std::vector<ChunkSource::Chunk> all = index_.chunks();
+    for (const ChunkSource::Chunk& chunk : memory_.chunks()) all.push_back(chunk);
+    return all;
+  }
   /// Returns the counts of the blocks of values; exact only while no operation runs.
   [[nodiscard]] ReclaimCounters reclaim_counters() const { return reclaimer_.counters(); }
 

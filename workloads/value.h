@@ -5,7 +5,8 @@
 //     | 32 bits: tag of the key | 32 bits: stamp of the operation that wrote it |
 //
 // A find that returns another key's value, a torn value or freed memory shows a wrong tag, except for one in 2^32. If
-// an index has room for 32 bits only, tag and stamp have 16 bits each, and one such mistake in 2^16 goes unnoticed.
+// a value has fewer bits, tag and stamp have half of them each. Of 32 bits, one such mistake in 2^16 goes unnoticed.
+// The empty value shows none.
 
 #include <bit>
 #include <string_view>
@@ -15,10 +16,15 @@
 
 namespace latchlab {
 
-/// Bytes of a value by default: those that an index keeps. Larger values are stored beside it
-/// (harness/loop/payloads.h).
+/// Bytes of a value by default: those that a cell of an index keeps. Values of any other size are in a store
+/// (indexes/sized.h).
 inline constexpr u32 kPlainValueBytes = 8;
-inline constexpr u32 kMostValueBytes = 64 << 10;
+inline constexpr u32 kMostValueBytes = 16 << 20;
+
+/// Returns the bits of a value that can be checked, if it has so many bytes: those of its first word.
+[[nodiscard]] constexpr u32 checked_bits(u32 bytes) {
+  return 8 * (bytes < kPlainValueBytes ? bytes : kPlainValueBytes);
+}
 
 /// Returns a hash of a key; its high bits are the key's tag.
 ///
@@ -36,16 +42,17 @@ inline constexpr u32 kMostValueBytes = 64 << 10;
 [[nodiscard]] constexpr u32 tag_of(const auto& key) { return static_cast<u32>(tag_hash(key) >> 32); }
 
 /// Returns the value that operation number `stamp` writes for `key`; only low bits of the stamp are kept. `bits` is the
-/// width of the value, 64 or 32.
+/// width of the value: a multiple of 8 up to 64. An empty value is 0.
 template <class Raw>
 [[nodiscard]] constexpr u64 value_of(const Raw& key, u64 stamp, u32 bits = 64) {
+  if (bits == 0) return 0;
   const u64 stamp_bits = (u64{1} << bits / 2) - 1;
   return (tag_hash(key) >> (64 - bits) & ~stamp_bits) | (stamp & stamp_bits);
 }
 
 [[nodiscard]] constexpr bool tag_matches(const auto& key, u64 value, u32 bits = 64) {
   const u32 half = bits / 2;
-  return tag_of(key) >> (32 - half) == value >> half;
+  return u64{tag_of(key)} >> (32 - half) == value >> half;
 }
 
 }  // namespace latchlab

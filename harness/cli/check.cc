@@ -12,7 +12,6 @@
 #include "harness/host/environment.h"
 #include "harness/host/placement.h"
 #include "harness/host/pmu_events.h"
-#include "harness/loop/payloads.h"
 #include "src/base/error.h"
 #include "src/memory/accessed_bits.h"
 #include "workloads/distribution.h"
@@ -39,9 +38,12 @@ u32 bits_of(const Spec& keys) { return keys.name == "u16" ? 16 : keys.name == "u
 // Bytes for each default record: for the index, its growth, and the requests and the tally of the harness.
 constexpr u64 kRoomPerKey = 128;
 
-/// Returns the default of --records. `payload` is the bytes of a record outside the index.
-u64 default_records(u64 memory_available, u64 payload) {
-  const u64 fits = memory_available / 4 / (kRoomPerKey + payload);
+/// Returns the bytes of a value in the store at least; 0 if it is a word in the index.
+u64 stored_bytes(const Config& config) { return config.sized() && config.value_size > 7 ? config.value_size + 8 : 0; }
+
+/// Returns the default of --records. `stored` is the bytes of a value in the store.
+u64 default_records(u64 memory_available, u64 stored) {
+  const u64 fits = memory_available / 4 / (kRoomPerKey + stored);
   // A round number, so that machines of the same size use the same one although their free memory differs slightly.
   const u64 step = fits > 1'000'000 ? 1'000'000 : 10'000;
   return std::clamp(fits / step * step, u64{10'000}, kMostDefaultRecords);
@@ -58,24 +60,14 @@ auto named(std::string_view option, auto&& make) {
   }
 }
 
-/// Returns the number of places for payloads of `records` and of further inserts; 0 if the index keeps the values
-/// (payloads.h).
-u64 payload_places(const Config& config, const Workload& workload, u64 records) {
-  if (config.value_size == kPlainValueBytes) return 0;
-  if (workload.trace()) return std::clamp<u64>(workload.trace()->keys(), 1, kMostPlaces);
-  const bool inserts_more = workload.mix().has(OpKind::kInsert) && !workload.mix().fills();
-  return std::clamp<u64>(inserts_more ? 2 * records : records, 1, kMostPlaces);
-}
-
-/// Throws NoRoom if payloads and keys take more memory than is available.
-void check_room_for_payloads(const Plan& plan, u64 memory_available) {
-  const Config& config = plan.config;
-  const u64 least = plan.payload_bytes() + config.records * least_bytes_per_key(config.keys);
-  if (plan.payloads == 0 || least <= memory_available) return;
+/// Throws NoRoom if sized values and their keys take more memory than is available.
+void check_room_for_values(const Config& config, u64 memory_available) {
+  const u64 least = config.records * (stored_bytes(config) + least_bytes_per_key(config.keys));
+  if (!config.sized() || least <= memory_available) return;
   throw NoRoom(fmt::format(
-      "--value-size: {} payloads of {} bytes and their keys take at least {:.0f} GB; {:.1f} GB of memory "
-      "are available",
-      plan.payloads, config.value_size, static_cast<double>(least) / 1e9, static_cast<double>(memory_available) / 1e9));
+      "--value-size: {} values of {} bytes and their keys take at least {:.0f} GB; {:.1f} GB of memory are available",
+      config.records, config.value_size, static_cast<double>(least) / 1e9,
+      static_cast<double>(memory_available) / 1e9));
 }
 
 /// Fills in what a workload file defines instead of options. Returns why an option that was given has no effect.
@@ -336,8 +328,8 @@ class Completion {
     if (defaults_.records && !by_file()) {
       // A mix that inserts needs keys that are not in the index.
       const u64 keys_left = !mix().fills() && mix().has(OpKind::kInsert) ? capacity_ / 2 : capacity_;
-      const u64 payload = payload_places(config_, *plan_.workload, 1) * config_.value_size;
-      config_.records = std::min(default_records(memory_available_, payload), std::max<u64>(keys_left, 1));
+      config_.records =
+          std::min(default_records(memory_available_, stored_bytes(config_)), std::max<u64>(keys_left, 1));
     } else if (config_.records > capacity_) {
       throw InputError(fmt::format("--records: --keys={} has distinct keys for {} records, not for {}",
                                    config_.keys.str(), capacity_, config_.records));
@@ -389,12 +381,16 @@ class Completion {
       return fmt::format("--records: {} has {} slots, too few for {} records", config_.index.str(), plan_.most_keys,
                          config_.records);
     }
-    plan_.payloads = payload_places(config_, *plan_.workload, config_.records);
-    if (plan_.payloads != 0 && plan_.widths.value < 64) {
-      return fmt::format("--value-size: {} keeps values of {} bits, too few to lead to payloads", config_.index.str(),
-                         plan_.widths.value);
+    if (config_.sized()) {
+      if (!pair_->no_sized.empty())
+        return fmt::format("--value-size: {} has values of 8 bytes: {}", config_.index.name, pair_->no_sized);
+      if (plan_.widths.value < 64) {
+        return fmt::format("--value-size: {} keeps values of {} bits, too few to lead to values of another size",
+                           config_.index.str(), plan_.widths.value);
+      }
+      plan_.widths.value = checked_bits(config_.value_size);
+      fits([&] { check_room_for_values(config_, memory_available_); });
     }
-    fits([&] { check_room_for_payloads(plan_, memory_available_); });
     // A file has its own keys for its inserts.
     if (mix().has(OpKind::kInsert) && !fills && !mix().has(OpKind::kErase) && !by_file() &&
         config_.records == capacity_) {

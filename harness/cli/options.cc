@@ -101,7 +101,7 @@ const std::vector<OptionEntry>& option_rows() {
        "operations whose cache misses overlap: 16 (side by side), 16:rolling, or auto; 16:in-turn; at most 64",
        [](Config& c, const std::string& v) { c.batch = parse_batch(v); }},
       {"value-size", "BYTES", "8",
-       "size of a value: 8 (in the index), or 16 to 64Ki (in a payload, to which the index's value leads)",
+       "size of a value: 8 (a word in the index), or any other from 0 to 16Mi (in a store, to which a word leads)",
        [](Config& c, const std::string& v) { c.value_size = parse_value_size(v); }},
       {"records", "N", "what fits, at most 16M", "keys to load, or to insert with --workload=insert: 16M, 64Mi",
        [](Config& c, const std::string& v) { c.records = parse_count("--records", v, 1, u64{1} << 40); }},

@@ -1,8 +1,11 @@
 // Options of keys, operations and popularity.
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <fstream>
+
+#include <fmt/format.h>
 
 #include "harness/cli/cli_testing.h"
 #include "src/testing/catch.h"
@@ -24,51 +27,48 @@ TEST_CASE("more records than memory holds at their smallest size are refused", "
   CHECK(contains(error_of({"--keys=dense", "--records=1073741825"}), "available"));
 }
 
-TEST_CASE("values larger than the index keeps have payloads of --value-size bytes", "[cli]") {
+TEST_CASE("a value has the size of --value-size, of which 8 is a word in the index", "[cli]") {
   const auto plan_of = [](const std::vector<std::string>& args) { return runs(args).runs.at(0); };
   const Plan plain = plan_of({"--records=1000"});
   CHECK(plain.config.value_size == 8);
-  CHECK(plain.payload_bytes() == 0);
+  CHECK_FALSE(plain.config.sized());
   CHECK(point_of(plan_of({"--records=1000", "--value-size=8"})) == point_of(plain));
   CHECK_FALSE(contains(point_of(plain), "value-size"));
-  const Plan large = plan_of({"--records=1000", "--value-size=64Ki"});
-  CHECK(large.config.value_size == 65536);
-  CHECK(large.payloads == 1000);
-  CHECK(contains(point_of(large), " --value-size=65536 "));
+  const Plan large = plan_of({"--records=100", "--value-size=16Mi"});
+  CHECK(large.config.value_size == 16 << 20);
+  CHECK(large.config.sized());
+  CHECK(large.widths.value == 64);
+  CHECK(contains(point_of(large), " --value-size=16777216 "));
   CHECK(runs({"--value-size=16..64*2", "--records=1000"}).runs.size() == 3);
-  for (const char* bad : {"0", "4", "12", "65544", "1T", "-1", "abc", "", "20.5"}) {
+  for (const char* bad : {"16777217", "1T", "-1", "abc", "", "20.5"}) {
     CHECK(contains(error_of({"--value-size=" + std::string(bad)}), "--value-size"));
   }
-  CHECK(error_of({"--value-size=12"}) == "--value-size: 12 is not a multiple of 8; write 16");
 }
 
-TEST_CASE("there are as many places for payloads as records, and twice as many if the workload inserts more", "[cli]") {
-  const auto places = [](const std::string& workload) {
-    return runs({"--value-size=64", "--records=1000", "--workload=" + workload, "--sync=spin"}).runs.at(0).payloads;
-  };
-  CHECK(places("mix:read=50,update=50") == 1000);
-  CHECK(places("mix:read=50,insert=50") == 2000);
-  CHECK(places("insert") == 1000);
+TEST_CASE("a value that is shorter than a word is checked by its own bits", "[cli]") {
+  for (const u32 bytes : {0u, 1u, 7u, 9u}) {
+    const Plan plan = runs({fmt::format("--value-size={}", bytes), "--records=1000"}).runs.at(0);
+    CHECK(plan.config.sized());
+    CHECK(plan.widths.value == 8 * std::min(bytes, 8u));
+  }
 }
 
-TEST_CASE("payloads are refused for an index with values of 32 bits", "[cli]") {
+TEST_CASE("sized values are refused for an index with values of 32 bits", "[cli]") {
   CHECK(error_of({"--index=vip:16", "--keys=u16", "--value-size=16"}) ==
-        "--value-size: vip:16 keeps values of 32 bits, too few to lead to payloads");
+        "--value-size: vip:16 keeps values of 32 bits, too few to lead to values of another size");
   CHECK(error_of({"--index=vip:16", "--keys=u16", "--value-size=8"}).empty());
 }
 
-TEST_CASE("payloads larger than memory are refused, or skipped with --fit, and by default there are fewer records",
+TEST_CASE("values larger than memory are refused, or skipped with --fit, and by default there are fewer records",
           "[cli]") {
   const std::string error = error_of({"--value-size=64Ki", "--records=1M"});
   CHECK(error ==
-        "--value-size: 1000000 payloads of 65536 bytes and their keys take at least 66 GB; 8.6 GB of memory are "
+        "--value-size: 1000000 values of 65536 bytes and their keys take at least 66 GB; 8.6 GB of memory are "
         "available");
   CHECK(runs({"--value-size=64Ki", "--records=1M", "--fit"}).runs.at(0).skip == error);
-  CHECK(runs({"--value-size=8Ki", "--records=1M"}).runs.size() == 1);
+  CHECK(runs({"--value-size=8000", "--records=1M"}).runs.size() == 1);
   const u64 usual = runs({"--value-size=8"}).runs.at(0).config.records;
-  const Plan large = runs({"--value-size=4Ki"}).runs.at(0);
-  CHECK(large.config.records < usual / 16);
-  CHECK(large.payload_bytes() < u64{8} << 28);  // a quarter of the memory
+  CHECK(runs({"--value-size=4Ki"}).runs.at(0).config.records < usual / 16);
 }
 
 TEST_CASE("an index of narrow keys takes only keys that are narrow enough", "[cli]") {

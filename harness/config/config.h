@@ -109,8 +109,8 @@ struct Config {
   Spec churn{.name = "none", .arg = {}, .options = {}};            ///< change of popularity: none, drift:.., flash:..
   double negative = 0;                                             ///< share of lookups for absent keys, 0..1
   Batching batch;                                                  ///< batches of operations; a power of two
-  u32 value_size = kPlainValueBytes;  ///< bytes; larger values than the default are kept in payloads (payloads.h)
-  u64 records = 0;                    ///< keys loaded (lookup, mix) or inserted (insert)
+  u32 value_size = kPlainValueBytes;                               ///< bytes; the default is a word in the index
+  u64 records = 0;                                                 ///< keys loaded (lookup, mix) or inserted (insert)
 
   u64 warmup_ns = 0;
   u64 time_ns = 0;                ///< length of the measured phase; 0: it ends after `ops` operations
@@ -134,6 +134,8 @@ struct Config {
   u32 replicate = 0;         ///< number of this repetition of the point, from 0
 
   [[nodiscard]] KeyKind key_kind() const;
+  /// Returns true if values are in a store (indexes/sized.h), and false if each is a word in the index.
+  [[nodiscard]] bool sized() const { return value_size != kPlainValueBytes; }
 };
 
 /// The keys of a batch with --batch=auto.

@@ -24,7 +24,7 @@ std::string point_of(const Plan& plan) {
   if (c.churn.name != "none") point += fmt::format(" --churn={}", c.churn.str());
   if (!by_file) point += fmt::format(" --negative={}", c.negative);
   point += fmt::format(" --batch={}", batch_text(c.batch));
-  if (c.value_size != kPlainValueBytes) point += fmt::format(" --value-size={}", c.value_size);
+  if (c.sized()) point += fmt::format(" --value-size={}", c.value_size);
   if (!by_file) point += fmt::format(" --records={}", c.records);
   point += fmt::format(" --warmup={}", duration_text(c.warmup_ns));
   if (c.time_ns != 0) point += fmt::format(" --time={}", duration_text(c.time_ns));

@@ -43,9 +43,8 @@ struct Plan {
   std::string not_placed = "it is the system's own rule";  ///< why no pages are placed for --mem; empty if they are
   std::string mem_degraded;                                ///< why this process cannot obey --mem; empty if it can
   std::vector<std::pair<std::string, std::string>> index_options;  ///< the index's options in effect
-  Widths widths;                                                   ///< bits of a key and of a value in the index
+  Widths widths;                                                   ///< bits of a key, and of a value that are checked
   u64 most_keys = ~u64{0};                                         ///< the number of keys that the index has room for
-  u64 payloads = 0;                ///< number of payloads; 0 if the index itself keeps the values
   std::string index_degraded;      ///< why this process cannot do what the index's options ask for; empty if it can
   std::string own_memory;          ///< why --alloc has no effect on an index with its own memory; empty if it has
   std::string no_reclaim;          ///< why --reclaim has no effect on this policy; empty if it has
@@ -55,7 +54,6 @@ struct Plan {
 
   /// True if each mapping is placed by itself; false if a rule places all pages that the run's threads touch first.
   [[nodiscard]] bool places_chunks() const { return own_memory.empty() && !calls_malloc(config.alloc); }
-  [[nodiscard]] u64 payload_bytes() const { return payloads * config.value_size; }
 };
 
 /// Returns the options that describe this point, in one line and canonical order. `point_hash` is a hash of this line,

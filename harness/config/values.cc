@@ -232,11 +232,7 @@ Batching parse_batch(std::string_view text) {
 }
 
 u32 parse_value_size(std::string_view text) {
-  const u64 bytes = parse_count("--value-size", text, kPlainValueBytes, kMostValueBytes);
-  if (bytes % sizeof(u64) != 0) {
-    throw InputError(fmt::format("--value-size: {} is not a multiple of 8; write {}", text, (bytes + 7) / 8 * 8));
-  }
-  return static_cast<u32>(bytes);
+  return static_cast<u32>(parse_count("--value-size", text, 0, kMostValueBytes));
 }
 
 double parse_share(std::string_view what, std::string_view text) {

@@ -28,7 +28,7 @@ namespace latchlab {
 
 /// Reads "auto", or a batch size, a power of two up to kMostInAttempt: "16" (side by side), "16:rolling", "16:in-turn".
 [[nodiscard]] Batching parse_batch(std::string_view text);
-/// Reads the size of a value in bytes: a multiple of 8, at most kMostValueBytes.
+/// Reads the size of a value in bytes, at most kMostValueBytes.
 [[nodiscard]] u32 parse_value_size(std::string_view text);
 /// Returns n if one call in n is timed, 0 for "off", 1 for "all". "sample:SHARE" takes a share within 2 % of 1/n, n at
 /// most a million.

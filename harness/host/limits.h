@@ -8,7 +8,7 @@
 //   cycle        an addition that depends on the one before it, and so takes one cycle: the clock rate of all the above
 //
 // Chase and independent run over a buffer of the index's footprint, cut to what fits. The footprint is the memory that
-// the index has from the system, and its separate payloads. The buffer has the same page size and the same NUMA nodes.
+// the index has from the system, and its sized values. The buffer has the same page size and the same NUMA nodes.
 // There is one pinned thread for each processor that the run used. All of them walk the shared buffer at once, each on
 // its own path. A thread's time for a line is that of its best batch, since a disturbed batch says nothing about the
 // memory. The limit is the mean over the threads. The two kinds take turns of 50 ms. So a neighbour that is busy for a
@@ -46,7 +46,7 @@ namespace latchlab {
 
 /// The floor under every result: accesses to the same memory with no index in it, measured in the same run.
 struct Limits {
-  OrReason<u64> footprint;  ///< bytes of the buffer: as many as the index and its payloads have, cut to what fits
+  OrReason<u64> footprint;  ///< bytes of the buffer: as many as the index and its sized values have, cut to what fits
   OrReason<u64> page_bytes;
   OrReason<double> cycle_ns;           ///< time of one processor cycle
   OrReason<double> chase_ns;           ///< time of one dependent line
@@ -55,6 +55,8 @@ struct Limits {
   OrReason<double> loop_ns;            ///< thread time of an operation by the same loop, if the index does nothing
   OrReason<double> chase_ratio;        ///< thread time of an operation / chase_ns: its cost in dependent lines
   OrReason<double> independent_ratio;  ///< thread time of an operation / independent_ns
+  OrReason<double> words_ns;           ///< thread time of a lookup that reads no sized value
+  OrReason<double> value_ratio;        ///< thread time of an operation / (words_ns + independent_ns)
   OrReason<double> loop_share;         ///< loop_ns / thread time of an operation
 };
 

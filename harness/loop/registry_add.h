@@ -13,6 +13,7 @@
 #include "indexes/by_hash.h"
 #include "indexes/erased.h"
 #include "indexes/concepts.h"
+#include "indexes/stamped.h"
 #include "sync/synchronized.h"
 
 namespace latchlab {
@@ -117,6 +118,7 @@ void add_pair(Registry& registry, std::string index, std::string policy, KeyKind
   pair.keys = keys;
   pair.ordered = SharedIndex::kOrdered;
   if constexpr (!kModifies<SharedIndex>) pair.no_modify = "no call of it reads a value and stores another in one step";
+  if constexpr (!kKeepsWords<SharedIndex>) pair.no_sized = "it keeps no words that could lead to values";
   if constexpr (!kFindsBatches<SharedIndex> || !kChangesBatches<SharedIndex>)
     pair.no_batch = "the index takes one key at a time";
   if constexpr (requires { SharedIndex::kSideBySide; }) pair.side_by_side = SharedIndex::kSideBySide;
@@ -125,6 +127,9 @@ void add_pair(Registry& registry, std::string index, std::string policy, KeyKind
   describe_index<typename WrittenAs<SharedIndex>::Type>(pair);
   describe_policy<PolicyOf<SharedIndex>>(pair);
   pair.make_trial = [](const Plan& plan) -> std::unique_ptr<Trial> {
+    if constexpr (kKeepsWords<SharedIndex>) {
+      if (plan.config.sized()) return std::make_unique<TrialOf<Stamped<SharedIndex>>>(plan);
+    }
     return std::make_unique<TrialOf<SharedIndex>>(plan);
   };
   pair.make_index = [](const Spec& sync, const MemoryConfig& memory, const Spec& spec) -> std::unique_ptr<Erased> {

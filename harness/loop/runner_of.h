@@ -25,8 +25,8 @@
 
 #include "harness/host/clock.h"
 #include "harness/loop/batch_arrays.h"
+#include "harness/loop/counted_session.h"
 #include "harness/loop/latency.h"
-#include "harness/loop/payloads.h"
 #include "harness/loop/request.h"
 #include "harness/loop/trial.h"
 #include "indexes/erased.h"
@@ -34,7 +34,6 @@
 #include "src/arch/sanitizer.h"
 #include "src/base/batching.h"
 #include "src/base/faster_way.h"
-#include "src/stats/counters.h"
 
 namespace latchlab {
 
@@ -54,57 +53,31 @@ class TagOf {
   u64 operator()(u64 value) const { return value >> (kMayBeNarrow ? value_bits_ / 2 : 32); }
 
  private:
-  static constexpr bool kMayBeNarrow =
-      requires(const typename WrittenAs<Index>::Type::Options& options) { options.widths(); };
+  static constexpr bool kMayBeNarrow = requires {
+    requires Index::kMayBeNarrow;
+  } || requires(const typename WrittenAs<Index>::Type::Options& options) { options.widths(); };
   u32 value_bits_;
 };
 
 /// The runner of one thread. It is on cache lines of its own, since it contains the thread's counters.
-template <SharedIndex Index>
-class alignas(kFalseSharingBytes) RunnerOf final : public ErasedSession<Index, Runner> {
-  using Base = ErasedSession<Index, Runner>;
-  using Base::index_, Base::me_;
+template <IndexFace Index>
+class alignas(kFalseSharingBytes) RunnerOf : public CountedSession<Index, Runner> {
+  using Base = CountedSession<Index, Runner>;
+  using Base::index_, Base::me_, Base::counted;
   using typename Base::Raw, typename Base::ThreadState;
   using Keys = BatchKeys<Raw>;
 
  public:
-  RunnerOf(Index& index, const Batching& batch, u32 value_bits, Payloads* payloads, Clock& clock)
-      : Base(index), batch_(batch), tag_of_(value_bits), payloads_(payloads), clock_(clock) {}
+  RunnerOf(Index& index, const Batching& batch, u32 value_bits, Clock& clock)
+      : Base(index), batch_(batch), tag_of_(value_bits), clock_(clock) {}
 
   u32 run(const Slice& slice, const std::atomic<bool>& stop, Tally& tally, u32 stop_requests,
           Latencies* latencies) override {
-    if constexpr (kLearns<Index>) {
-      if (!slice.teaches) {
-        const auto watch = me_.watch;
-        me_.watch.sleep();
-        const u32 done = run_by_choice(slice, stop, tally, stop_requests, latencies);
-        me_.watch = watch;
-        return done;
-      }
-    }
-    return run_by_choice(slice, stop, tally, stop_requests, latencies);
-  }
-
-  [[nodiscard]] std::vector<u64> counters() const override {
-    std::vector<u64> out;
-    if constexpr (requires { me_.counters; }) {
-      for_each_counter(me_.counters, [&](std::string_view, u64 value) { out.push_back(value); });
-      if constexpr (requires { me_.counters.histogram; }) {
-        out.insert(out.end(), me_.counters.histogram.begin(), me_.counters.histogram.end());
-      }
-    }
-    return out;
-  }
-  [[nodiscard]] ContentionCounts contention() const override {
-    ContentionCounts out;
-    const auto& counters = counted();
-    if constexpr (requires { counters.abort_fields(); }) out.aborts = counters.aborts();
-    if constexpr (requires { counters.elided(); }) {
-      out.fallbacks = counters.fallbacks + by_choice(counters);
-      out.elidable = counters.elided() + out.fallbacks;
-    }
-    if constexpr (requires { counters.read_restarts; }) out.restarts = counters.read_restarts + counters.write_restarts;
-    return out;
+    if (slice.teaches) return run_by_choice(slice, stop, tally, stop_requests, latencies);
+    this->pause_learning();
+    const u32 done = run_by_choice(slice, stop, tally, stop_requests, latencies);
+    this->resume_learning();
+    return done;
   }
 
  private:
@@ -150,7 +123,7 @@ class alignas(kFalseSharingBytes) RunnerOf final : public ErasedSession<Index, R
       }
       done += block;
     }
-    if constexpr (requires { index_.idle(me_); }) index_.idle(me_);
+    this->idle();
     return done;
   }
 
@@ -172,9 +145,7 @@ class alignas(kFalseSharingBytes) RunnerOf final : public ErasedSession<Index, R
   }
   void run_singly(const std::optional<OpKind>& only, const Request* requests, u32 count, const Request* gets,
                   Tally& tally) {
-    if (payloads_ != nullptr) [[unlikely]] {
-      run_with_payloads(requests, count, gets, tally);
-    } else if (only == OpKind::kRead) {
+    if (only == OpKind::kRead) {
       reads(requests, count, tally);
     } else if (only == OpKind::kInsert) {
       inserts(requests, count, tally);
@@ -252,16 +223,6 @@ class alignas(kFalseSharingBytes) RunnerOf final : public ErasedSession<Index, R
     return traits.inserts ? Hint::kInsert : traits.changes() ? Hint::kChange : Hint::kFind;
   }
 
-  /// Returns the policy's counters of this thread.
-  const auto& counted() const {
-    if constexpr (requires { me_.counters; }) {
-      return me_.counters;
-    } else {
-      static constexpr NoCounters kNone;
-      return kNone;
-    }
-  }
-
   /// Runs lookups. A policy that can decide before the loop how its reads run (me_.decide) does so once for all of
   /// them. For batches it decides in each call.
   void reads(const Request* requests, u32 count, Tally& tally) {
@@ -280,7 +241,6 @@ class alignas(kFalseSharingBytes) RunnerOf final : public ErasedSession<Index, R
     index_.find_batch(me_, keys.all(), answers, batch_.order);
     u64 misses = 0;
     for (u32 i = 0; i < count; ++i) misses += !found_right(requests[i], answers[i], tally);
-    if (payloads_ != nullptr) read_payloads(answers, tally);
     return misses;
   }
   /// Looks the keys of a multi-get up: by one call if the index takes batches, else one after the other.
@@ -300,16 +260,7 @@ class alignas(kFalseSharingBytes) RunnerOf final : public ErasedSession<Index, R
   /// true if the key was found. The value is checked here, since a caller would get it through memory, and wait.
   LATCHLAB_FLATTEN [[gnu::noinline]] bool read_one(const Request& request, Tally& tally) {
     const std::optional<u64> found = index_.find(me_, key_of<Raw>(request));
-    return took_right(request, found, tally);
-  }
-  /// Returns true if the key was found. Checks the value, and its payload if there is one.
-  [[gnu::always_inline]] bool took_right(const Request& request, const std::optional<u64>& found, Tally& tally) const {
-    if (!found_right(request, found, tally)) return false;
-    if (payloads_ != nullptr) [[unlikely]] {
-      const std::optional<u64> copy = found;  // `found` itself stays in registers
-      read_payloads(std::span(&copy, 1), tally);
-    }
-    return true;
+    return found_right(request, found, tally);
   }
 
   /// Runs lookups. The function is flattened: the whole find is inlined into the loop, even if the compiler finds it
@@ -379,10 +330,6 @@ class alignas(kFalseSharingBytes) RunnerOf final : public ErasedSession<Index, R
       default: index_.update_batch(me_, keys.all(), values, changed, batch_.order); break;
     }
     done.all = true;
-    if (payloads_ == nullptr || !about(kind).writes()) return;
-    for (std::size_t i = 0; i < changed.size(); ++i) {
-      if (changed[i]) payloads_->write(requests[i].value);
-    }
   }
 
   /// The value that a modify stores: what an update would store if the key is there, else nothing. So the tally counts
@@ -399,11 +346,11 @@ class alignas(kFalseSharingBytes) RunnerOf final : public ErasedSession<Index, R
     }
     return false;
   }
-  /// Returns true if the key was there. Checks the value that it had, and its payload. An index that keeps no pairs
+  /// Returns true if the key was there. Checks the value that it had. An index that keeps no pairs
   /// answers with values of no key, which would cost its loop a call each.
   bool modified_right(const Request& request, const Modified& modified, Tally& tally) const {
     if constexpr (!keeps_pairs<Index>()) return modified.before.has_value();
-    return took_right(request, modified.before, tally);
+    return found_right(request, modified.before, tally);
   }
   /// Runs modifies by one call of the index.
   void modify_batch(const Request* requests, u32 count, Tally& tally) {
@@ -414,9 +361,7 @@ class alignas(kFalseSharingBytes) RunnerOf final : public ErasedSession<Index, R
       ~Done() {
         for (std::size_t i = 0; i < modified.size(); ++i) {
           if (!all && !modified[i].before) continue;
-          const bool found = session.modified_right(requests[i], modified[i], tally);
-          note(OpKind::kModify, found, tally);
-          if (found && session.payloads_ != nullptr) session.payloads_->write(requests[i].value);
+          note(OpKind::kModify, session.modified_right(requests[i], modified[i], tally), tally);
         }
       }
       const RunnerOf& session;
@@ -496,24 +441,8 @@ class alignas(kFalseSharingBytes) RunnerOf final : public ErasedSession<Index, R
     return changed_right(OpKind::kInsert, request, index_.insert(me_, key_of<Raw>(request), request.value), tally);
   }
 
-  /// Runs requests and accesses their payloads. It is a loop of its own, so that the loops above know nothing of
-  /// payloads. Batches access their payloads when the call is over.
-  [[gnu::noinline]] void run_with_payloads(const Request* requests, u32 count, const Request* gets, Tally& tally) {
-    for (const Request& request : std::span(requests, count)) {
-      const OpTraits kind = about(request.kind);
-      const u64& succeeded = tally.succeeded[static_cast<std::size_t>(request.kind)];
-      const u64 before = succeeded;
-      mixed(&request, 1, gets, tally);  // reads the payloads of operations that read
-      if (kind.writes() && (succeeded != before || (kind.inserts && kind.updates))) payloads_->write(request.value);
-    }
-  }
-  /// Reads the payloads of the keys that were found.
-  [[gnu::noinline]] void read_payloads(std::span<const std::optional<u64>> found, Tally& tally) const {
-    for (const std::optional<u64>& value : found) tally.wrong_values += value && !payloads_->read(*value);
-  }
-
-  /// Runs a scan. Checks the order and bounds of every pair, and every word of every payload. Checks the tag of the
-  /// last pair only, since hashing each key would cost as much as delivering it. Returns true if there was a pair.
+  /// Runs a scan. Checks the order and bounds of every pair. Checks the tag of the last pair only, since hashing each
+  /// key would cost as much as delivering it. Returns true if there was a pair.
   [[gnu::noinline]] bool scan_one(const Request& request, Tally& tally) {
     if constexpr (Index::kOrdered) {
       const Raw from = key_of<Raw>(request);
@@ -524,7 +453,6 @@ class alignas(kFalseSharingBytes) RunnerOf final : public ErasedSession<Index, R
         disorder += delivered == 0 ? key < from : !(Raw(last_) < key);
         last_ = key;
         value = v;
-        if (payloads_ != nullptr) tally.wrong_values += !payloads_->read(v);
         ++delivered;
       });
       disorder += delivered > request.limit;
@@ -578,9 +506,8 @@ class alignas(kFalseSharingBytes) RunnerOf final : public ErasedSession<Index, R
   const Request *rolls_on_at_ = nullptr, *entered_ = nullptr, *entered_further_ = nullptr;
   FasterWay faster_;
   const TagOf<Index> tag_of_;
-  OwnedKey<Raw> last_{};      ///< the last key that the current scan delivered
-  Payloads* const payloads_;  ///< null if the index keeps the values
-  Clock& clock_;              ///< for --batch=auto, which times some pieces of work
+  OwnedKey<Raw> last_{};  ///< the last key that the current scan delivered
+  Clock& clock_;          ///< for --batch=auto, which times some pieces of work
 };
 
 }  // namespace latchlab

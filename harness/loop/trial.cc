@@ -51,8 +51,9 @@ Contents walk(Erased& index, u32 value_bits) {
   return out;
 }
 
-/// Returns the memory configuration for index and payloads together.
-MemoryConfig memory_of_both(const Plan& plan) {
+}  // namespace
+
+MemoryConfig memory_config_of(const Plan& plan) {
   const Config& config = plan.config;
   MemoryConfig out;
   out.alloc = calls_malloc(config.alloc)      ? MemoryConfig::Alloc::kMalloc
@@ -66,19 +67,9 @@ MemoryConfig memory_of_both(const Plan& plan) {
   return out;
 }
 
-}  // namespace
-
-MemoryConfig memory_config_of(const Plan& plan) {
-  MemoryConfig out = memory_of_both(plan);
-  out.limit -= std::min(out.limit - 1, plan.payload_bytes());  // at least 1, since zero means no limit
-  return out;
-}
-
-void Trial::prepare(const Plan& plan, PageSource& pages) {
+void Trial::prepare(const Plan& plan) {
   batch_ = plan.config.batch;
   value_bits_ = plan.widths.value;
-  if (plan.payloads == 0) return;
-  payloads_ = std::make_unique<Payloads>(plan.payloads, plan.config.value_size, memory_of_both(plan), pages);
 }
 
 OrReason<double> Trial::nodes_per_fetch(const Slice& slice) {

@@ -31,14 +31,13 @@
 #include <vector>
 
 #include "harness/config/plan.h"
-#include "harness/loop/payloads.h"
 #include "harness/loop/request.h"
 #include "harness/result/result.h"
 #include "indexes/erased.h"
 #include "src/base/batching.h"
 #include "src/base/types.h"
 #include "src/memory/chunk_source.h"
-#include "src/memory/page_source.h"
+#include "src/memory/memory_config.h"
 #include "src/reclaim/reclaimer.h"
 #include "src/stats/counters.h"
 
@@ -90,31 +89,38 @@ struct Slice {
   const Request* gets = nullptr;  // the keys of multi-gets (Request::number)
 };
 
+/// One thread's access to the index, with what the harness asks of it besides.
+class Counted : public Erased::Session {
+ public:
+  /// Returns the policy's counters of this thread so far, in the order of their list of fields, then their histogram.
+  [[nodiscard]] virtual std::vector<u64> counters() const = 0;
+  /// Returns the sums of the counters of aborts, restarts and fallbacks.
+  [[nodiscard]] virtual ContentionCounts contention() const = 0;
+  /// Make an index that learns from lookups learn nothing, until it may again.
+  virtual void pause_learning() = 0;
+  virtual void resume_learning() = 0;
+  /// Declares that the thread runs no operation for a while.
+  virtual void idle() = 0;
+};
+
 /// One thread's access to the index that also runs requests.
-class Runner : public Erased::Session {
+class Runner : public Counted {
  public:
   /// Runs the requests and returns how many were run. Looks at `stop` every `stop_requests` (at most kStopRequests).
   /// Times calls if `latencies` is not null. Throws std::bad_alloc if memory is out; the tally then has the operations
   /// done before.
   virtual u32 run(const Slice& slice, const std::atomic<bool>& stop, Tally& tally, u32 stop_requests,
                   Latencies* latencies) = 0;
-
-  /// Returns the policy's counters of this thread so far, in the order of their list of fields, then their histogram.
-  [[nodiscard]] virtual std::vector<u64> counters() const = 0;
-  /// Returns the sums of the counters of aborts, restarts and fallbacks.
-  [[nodiscard]] virtual ContentionCounts contention() const = 0;
 };
 
 /// The typed half of a trial. A trial is run once.
 class Trial : public Erased {
  public:
-  /// Takes from the plan what runners need, and makes payloads from `pages`. Call it before runner().
-  void prepare(const Plan& plan, PageSource& pages);
+  /// Takes from the plan what runners need. Call it before runner().
+  void prepare(const Plan& plan);
 
   /// Makes a runner for the calling thread, which times by `clock` what it times. Call prepare() before.
   [[nodiscard]] virtual std::unique_ptr<Runner> runner(Clock& clock) = 0;
-  /// Returns the payloads, which must be filled before a runner runs; null if the index keeps the values.
-  [[nodiscard]] Payloads* payloads() const { return payloads_.get(); }
   /// Returns true if threads must load one after the other. That is so if only one thread may write at a time, or if
   /// writers take turns and handing the lock over is slow.
   [[nodiscard]] virtual bool loads_in_turns() const = 0;
@@ -128,6 +134,10 @@ class Trial : public Erased {
   /// Return the bytes in live blocks and the bytes taken from the system, the index object itself included.
   [[nodiscard]] u64 live_bytes() const { return own_bytes() + bytes().live; }
   [[nodiscard]] u64 reserved_bytes() const { return own_bytes() + bytes().reserved; }
+  /// Returns the bytes of sized values; nothing if the values are in the index.
+  [[nodiscard]] virtual OrReason<Footprint> value_bytes() const = 0;
+  /// Makes all later lookups of sized values look for their words only.
+  virtual void read_no_values() = 0;
   /// Returns the mappings that the index lies in; none if they are not from the harness, or are not known.
   [[nodiscard]] virtual std::vector<ChunkSource::Chunk> chunks() const = 0;
   /// Returns the mean number of nodes that the lookups among the requests visit. No runner may be running.
@@ -138,10 +148,9 @@ class Trial : public Erased {
  protected:
   Batching batch_;
   u32 value_bits_ = 64;
-  std::unique_ptr<Payloads> payloads_;
 };
 
-/// Returns the index's memory configuration, from --alloc and --hugepages. Its limit is the memory that payloads leave.
+/// Returns the index's memory configuration, from --alloc and --hugepages.
 [[nodiscard]] MemoryConfig memory_config_of(const Plan& plan);
 
 /// Returns a key for an error message: a number, or quoted text with unprintable bytes escaped.

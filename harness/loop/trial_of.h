@@ -7,13 +7,14 @@
 #include <utility>
 #include <vector>
 
+#include "harness/loop/counted_session.h"
 #include "harness/loop/runner_of.h"
+#include "harness/loop/runner_over.h"
 #include "harness/loop/sync_report.h"
 #include "harness/loop/trial.h"
 #include "indexes/concepts.h"
 #include "indexes/erased.h"
 #include "src/memory/memory_config.h"
-#include "src/memory/page_source.h"
 #include "src/reclaim/immediate.h"
 
 namespace latchlab {
@@ -27,11 +28,17 @@ class TrialOf final : public ErasedOf<Index, Trial> {
   TrialOf(const Spec& sync, const MemoryConfig& memory, const Spec& index) : Base(sync, memory, index), spec_(sync) {}
   /// Builds and prepares the index of a run.
   explicit TrialOf(const Plan& plan) : TrialOf(plan.config.sync, memory_config_of(plan), plan.config.index) {
-    this->prepare(plan, pages());
+    this->prepare(plan);
+    if constexpr (kOfSizedValues) index_.set_value_bytes(plan.config.value_size);
   }
 
   [[nodiscard]] std::unique_ptr<Runner> runner(Clock& clock) override {
-    return std::make_unique<RunnerOf<Index>>(index_, this->batch_, this->value_bits_, this->payloads_.get(), clock);
+    if constexpr (kOfSizedValues) {
+      return runner_over(std::make_unique<CountedSession<Index>>(index_), this->numbers(), this->batch_,
+                         this->value_bits_, clock);
+    } else {
+      return std::make_unique<RunnerOf<Index>>(index_, this->batch_, this->value_bits_, clock);
+    }
   }
   [[nodiscard]] bool loads_in_turns() const override {
     return !PolicyOf<Index>::kManyWriters || PolicyOf<Index>::kWritersTakeTurns;
@@ -44,7 +51,9 @@ class TrialOf final : public ErasedOf<Index, Trial> {
   }
 
   [[nodiscard]] OrReason<ReclaimCounters> reclaim() const override {
-    if constexpr (requires { typename Index::Policy::Reclaimer; }) {
+    if constexpr (kOfSizedValues) {
+      return index_.value_reclaim_counters();
+    } else if constexpr (requires { typename Index::Policy::Reclaimer; }) {
       using Machine = typename Index::Policy::Machine;
       if constexpr (!std::is_same_v<typename Index::Policy::Reclaimer, Immediate<Machine>>) {
         return index_.reclaim_counters();
@@ -54,21 +63,24 @@ class TrialOf final : public ErasedOf<Index, Trial> {
     return OrReason<ReclaimCounters>::missing("the index reclaims by itself and counts nothing of it");
   }
 
+  [[nodiscard]] OrReason<Footprint> value_bytes() const override {
+    if constexpr (kOfSizedValues) return index_.value_bytes();
+    return OrReason<Footprint>::missing("values are in the index: --value-size=8");
+  }
+
+  void read_no_values() override {
+    if constexpr (kOfSizedValues) index_.read_no_values();
+  }
+
   [[nodiscard]] std::vector<ChunkSource::Chunk> chunks() const override {
     if constexpr (requires { index_.chunks(); }) return index_.chunks();
     return {};
   }
 
  private:
-  using SessionThread = decltype(std::declval<Index&>().join());
+  static constexpr bool kOfSizedValues = requires(Index& index) { index.set_value_bytes(u32{}); };
 
-  /// Returns the page source of the policy's machine, or the system's if there is none.
-  static PageSource& pages() {
-    if constexpr (requires { typename PolicyOf<Index>::Machine; }) {
-      if (PageSource* const own = PolicyOf<Index>::Machine::pages()) return *own;
-    }
-    return system_pages();
-  }
+  using SessionThread = decltype(std::declval<Index&>().join());
 
   const Spec spec_;
 };

@@ -45,7 +45,7 @@ void describe_plan(const Plan& plan, auto& field) {
   field("batch", c.batch.keys, "number of operations in a batch; 1: none", Bounds{.least = 1, .most = 64});
   field("batch_order", unless(c.batch.keys > 1 ? "" : "a batch of one key has no order", c.batch.order));
   field("value_size", c.value_size,
-        "bytes of a value; the index itself keeps 8, and larger values are in payloads outside it",
+        "bytes of a value; 8 are a word in the index, and values of any other size are in a store",
         Bounds{.least = 8, .most = 65536, .multiple_of = 8});
   field("records", c.records);
   field.seconds("warmup_s", c.warmup_ns);
@@ -163,8 +163,8 @@ void describe(Like<Limits> auto& l, auto& field) {
       "limits: accesses to the same memory with no index in it, and the loop of the run with an index that does "
       "nothing");
   field("footprint_bytes", l.footprint,
-        "size of the buffer: that of the index and its payloads, but at least 1 MiB, and at most 4 GiB and half of the "
-        "free memory",
+        "size of the buffer: that of the index and its sized values, but at least 1 MiB, and at most 4 GiB and half of "
+        "the free memory",
         kOneOrMore);
   field("page_bytes", l.page_bytes);
   field("cycle_ns", l.cycle_ns, "time of a processor cycle: of an addition that depends on the one before it");
@@ -179,6 +179,12 @@ void describe(Like<Limits> auto& l, auto& field) {
   field("chase_ratio", l.chase_ratio, "a thread's time for an operation / chase_ns");
   field("independent_ratio", l.independent_ratio,
         "a thread's time for an operation / independent_ns; the column '% of limit' of the table is its inverse");
+  field("words_ns", l.words_ns,
+        "a thread's time for a lookup that finds the word of a sized value and does not read the value: for the same "
+        "workload, number of threads and batch",
+        kAboveZero);
+  field("value_ratio", l.value_ratio,
+        "a thread's time for an operation / (words_ns + independent_ns): that of the index alone and of one more line");
   field("loop_share", l.loop_share,
         "loop_ns / a thread's time for an operation: the share of the loop, at most, since it also runs while an "
         "operation waits for memory",

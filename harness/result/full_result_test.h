@@ -19,7 +19,6 @@ inline RunResult full_result() {
   r.command = {"harness", "--index=art"};
   r.plan.config.records = 1000;
   r.plan.config.value_size = 64;
-  r.plan.payloads = 1000;
   r.plan.config.latency_every = 100;
   r.plan.config.clear_accessed_ns = 100'000'000;
   r.plan.config.slo = Slo::parse("p99:3ms");
@@ -122,7 +121,8 @@ inline RunResult full_result() {
   t.memory = {.malloc = OrReason<MallocServer>::missing("nodes are not from malloc"),
               .index_live = u64{43'000},
               .index_reserved = u64{50'000},
-              .payload = u64{64'000},
+              .values_live = u64{72'000},
+              .values_reserved = u64{80'000},
               .keys = u64{1000},
               .keys_at_start = u64{1000},
               .bytes_per_key = 43.0,
@@ -141,6 +141,8 @@ inline RunResult full_result() {
               .loop_ns = 2.0,
               .chase_ratio = 2.5,
               .independent_ratio = 20.0,
+              .words_ns = 150.0,
+              .value_ratio = 1.25,
               .loop_share = .01};
   t.health = {.voluntary_switches = u64{1},
               .involuntary_switches = u64{2},

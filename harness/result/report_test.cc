@@ -106,7 +106,8 @@ TEST_CASE("a value that was not measured is null with a reason, never zero", "[r
                          "/sync/fallback_rate",
                          "/sync/reclaim",
                          "/memory/index_live_bytes",
-                         "/memory/payload_bytes",
+                         "/memory/values_live_bytes",
+                         "/memory/values_reserved_bytes",
                          "/health/migrations",
                          "/config/key_file",
                          "/config/trace",
@@ -174,9 +175,15 @@ TEST_CASE("similar numbers are not confused", "[report]") {
   const Json document = document_of(full_result());
   CHECK(document["memory"]["index_live_bytes"] == 43'000);
   CHECK(document["memory"]["index_reserved_bytes"] == 50'000);
-  CHECK(document["memory"]["payload_bytes"] == 64'000);
+  CHECK(document["memory"]["values_live_bytes"] == 72'000);
+  CHECK(document["memory"]["values_reserved_bytes"] == 80'000);
   CHECK(document["config"]["value_size"] == 64);
-  CHECK_THAT(block_of(full_result()), Catch::Contains("payloads     1,000 of 64 bytes   64.0 kB outside the index"));
+  CHECK_THAT(block_of(full_result()), Catch::Contains("values       64 bytes each   72.0 kB live of 80.0 kB reserved"));
+  CHECK_THAT(block_of(full_result()),
+             Catch::Contains("words        150.0 ns an operation that reads no value, and 10.0 ns for one more independent "
+                             "line: 80.0 % of the limit"));
+  CHECK(document["limits"]["words_ns"] == 150.0);
+  CHECK(document["limits"]["value_ratio"] == 1.25);
   CHECK(document["limits"]["chase_ns"] == 80.0);
   CHECK(document["limits"]["independent_ns"] == 10.0);
   CHECK(document["limits"]["transaction_ns"] == 20.0);

@@ -226,7 +226,8 @@ struct MemoryUse {
   OrReason<MallocServer> malloc;
   OrReason<u64> index_live;
   OrReason<u64> index_reserved;
-  OrReason<u64> payload;
+  OrReason<u64> values_live;
+  OrReason<u64> values_reserved;
   OrReason<u64> keys;
   OrReason<u64> keys_at_start;
   OrReason<double> bytes_per_key;
@@ -242,9 +243,10 @@ void describe(Like<MemoryUse> auto& m, auto& field) {
         "library that serves malloc: its file, and its version as it reports it; null if nodes are not from malloc");
   field("index_live_bytes", m.index_live, "bytes in blocks of the index after the measured phase");
   field("index_reserved_bytes", m.index_reserved, "bytes that the index holds from the system, free blocks included");
-  field("payload_bytes", m.payload,
-        "bytes of the payloads outside the index; bytes_per_key excludes them, limits.footprint_bytes includes them",
-        Bounds{.least = 16});
+  field("values_live_bytes", m.values_live, "bytes in blocks of sized values after the measured phase");
+  field("values_reserved_bytes", m.values_reserved,
+        "bytes that sized values hold from the system, free blocks included; bytes_per_key excludes them, "
+        "limits.footprint_bytes includes them");
   field("keys_at_start", m.keys_at_start,
         "keys in the index at the start of the measured phase: config.records, changed by the warm-up");
   field("keys", m.keys, "keys in the index at the end of the measured phase");
@@ -508,7 +510,7 @@ void describe(Like<BuildInfo> auto& b, auto& field) {
 }
 
 struct RunResult {
-  static constexpr u32 kSchemaVersion = 12;
+  static constexpr u32 kSchemaVersion = 13;
   std::string run_id;
   std::string point_hash;
   std::string started;

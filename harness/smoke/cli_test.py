@@ -102,21 +102,25 @@ class EveryPair(Runs):
                 self.assertEqual(reclaim["freed"] == 0, document["config"]["reclaim"] == "leak")
                 self.assertGreater(reclaim["retired"], 0)
 
-    def test_values_in_payloads_outside_the_index(self):
+    def test_values_of_any_size(self):
         documents = self.documents(
             "--index=art",
             "--sync=olc",
             "--threads=2",
             "--workload=mix:read=40,update=40,scan=20",
-            "--value-size={8,64,1Ki}",
+            "--value-size={8,0,7,64,1001}",
             *SHORT,
-            count=3,
+            count=5,
         )
         records = documents[0]["config"]["records"]
-        self.assertEqual([d["config"]["value_size"] for d in documents], [8, 64, 1024])
-        self.assertEqual([d["memory"]["payload_bytes"] for d in documents], [None, 64 * records, 1024 * records])
+        self.assertEqual([d["config"]["value_size"] for d in documents], [8, 0, 7, 64, 1001])
+        live = [d["memory"]["values_live_bytes"] for d in documents]
+        self.assertEqual(live[:3], [None, 0, 0])
+        self.assertGreaterEqual(live[3], 72 * records)
+        self.assertGreaterEqual(live[4], 1009 * records)
         for document in documents:
             self.assertIn(document["status"], MEASURED)
+            self.assertTrue(document["validation"]["passed"])
 
     def test_batches_of_lookups(self):
         for sync in ("none", "rwspin", "rtm:2", "olc", "rowex", "hybrid"):

@@ -104,6 +104,15 @@ std::string limits_text(const Limits& l) {
   return text;
 }
 
+std::string words_text(const Limits& l) {
+  if (!l.words_ns) return "-: " + l.words_ns.reason;
+  std::string text = fmt::format("{:.1f} ns an operation that reads no value", *l.words_ns);
+  if (l.value_ratio && l.independent_ns)
+    text += fmt::format(", and {:.1f} ns for one more independent line: {} of the limit", *l.independent_ns,
+                        percent(1 / *l.value_ratio));
+  return text;
+}
+
 std::string loop_text(const Limits& l) {
   if (!l.loop_ns) return "-: " + l.loop_ns.reason;
   return fmt::format("{:.1f} ns an operation if the index does nothing", *l.loop_ns) +
@@ -254,6 +263,8 @@ std::string block_of(const RunResult& r) {
   // Where all limits are missing, one line says why.
   if (t.limits.loop_ns.reason != t.limits.chase_ns.reason || t.limits.loop_ns)
     text += line("loop", loop_text(t.limits));
+  if (c.sized() && (t.limits.words_ns || t.limits.words_ns.reason != t.limits.chase_ns.reason))
+    text += line("words", words_text(t.limits));
   if (t.sync.aborts) {
     text += line("aborts", aborts_text(*t.sync.aborts, t.throughput ? t.throughput->operations : 0));
   }
@@ -269,9 +280,9 @@ std::string block_of(const RunResult& r) {
   } else {
     text += line("memory", "-: " + t.memory.index_live.reason);
   }
-  if (t.memory.payload) {
-    text += line("payloads", fmt::format("{} of {} bytes   {} outside the index", grouped(r.plan.payloads),
-                                         grouped(c.value_size), bytes_text(*t.memory.payload)));
+  if (t.memory.values_live) {
+    text += line("values", fmt::format("{} bytes each   {} live of {} reserved", grouped(c.value_size),
+                                       bytes_text(*t.memory.values_live), bytes_text(*t.memory.values_reserved)));
   }
   text += accessed_line(r);
   if (r.machine.numa_nodes > 1) text += line("nodes", page_nodes_text(t.placement));

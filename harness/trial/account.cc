@@ -76,7 +76,7 @@ std::vector<std::string> overridden(const WiscerFile& file, const Config& config
 /// Returns a note if a replay changes the size of values: it writes values of one size, a multiple of eight bytes.
 std::optional<std::string> resized(const Trace& trace, u32 value_size) {
   const Trace::Values& values = trace.values();
-  const auto as_written = [&](u32 bytes) { return (u64{bytes} + 7) / 8 * 8 == value_size; };
+  const auto as_written = [&](u32 bytes) { return bytes == value_size; };
   if (values.count == 0 || (as_written(values.shortest) && as_written(values.longest))) return std::nullopt;
   return fmt::format(
       "the trace's values have {} bytes, {:.1f} on average, and those of its replay {} each (--value-size)",
@@ -126,10 +126,9 @@ Remarks remarks_of_phases(const Plan& plan, const Measurement& m) {
   if (!m.join_failure.empty()) fail(fmt::format("a thread cannot join the index: {}", m.join_failure));
   if (!plan.seats.binds) out.push_back({Status::kOk, "threads are not pinned: the topology describes another machine"});
   if (!m.pinned) out.push_back({Status::kOk, "the kernel refuses to pin threads"});
-  // Batches use the same loop with and without payloads.
-  if (has_run(m, "payloads") && plan.config.batch.keys == 1) {
+  if (plan.config.sized() && m.measured) {
     out.push_back(
-        {Status::kOk, "with payloads operations run in a loop of their own: a ratio to --value-size=8 includes that"});
+        {Status::kOk, "the loop calls sized values through a virtual call: a ratio to --value-size=8 includes it"});
   }
   for (const Phases::Outcome& phase : m.phases) {
     if (!phase.failure.empty()) fail(fmt::format("{} in phase {}", phase.failure, phase.name));
@@ -262,7 +261,7 @@ Limits limits_of(const Plan& plan, const Measurement& m, const Throughput& throu
   constexpr const char* kWaits = "threads of an open loop also wait for operations: the time of one is its latency";
   if (!m.measured->offer) return with_limit_ratios(m.limits, throughput, plan.seats.processors);
   Limits out = m.limits;
-  out.chase_ratio = out.independent_ratio = out.loop_share = OrReason<double>::missing(kWaits);
+  out.chase_ratio = out.independent_ratio = out.value_ratio = out.loop_share = OrReason<double>::missing(kWaits);
   return out;
 }
 
@@ -367,8 +366,6 @@ Account<MemoryUse> memory_account(const Plan& plan, const Measurement& m) {
   using Bytes = OrReason<u64>;
   Account<MemoryUse> out;
   MemoryUse& memory = out.part;
-  memory.payload =
-      plan.payloads != 0 ? Bytes(plan.payload_bytes()) : Bytes::missing("values are in the index: --value-size=8");
   memory.malloc = !plan.own_memory.empty()          ? Malloc::missing(plan.own_memory)
                   : calls_malloc(plan.config.alloc) ? Malloc(m.malloc)
                                                     : Malloc::missing("nodes are not from malloc");
@@ -377,6 +374,12 @@ Account<MemoryUse> memory_account(const Plan& plan, const Measurement& m) {
     memory.index_reserved = m.reserved_bytes;
     memory.keys = m.tally.keys();
     if (m.keys_at_start) memory.keys_at_start = *m.keys_at_start;
+    if (m.value_bytes) {
+      memory.values_live = m.value_bytes->live;
+      memory.values_reserved = m.value_bytes->reserved;
+    } else {
+      memory.values_live = memory.values_reserved = Bytes::missing(m.value_bytes.reason);
+    }
     memory.bytes_per_key = m.tally.keys() > 0
                                ? OrReason(static_cast<double>(m.reserved_bytes) / static_cast<double>(m.tally.keys()))
                                : OrReason<double>::missing("the index is empty");
@@ -406,6 +409,12 @@ Limits with_limit_ratios(Limits limits, const Throughput& throughput, u32 proces
   if (limits.chase_ns && *limits.chase_ns > 0) limits.chase_ratio = operation_ns / *limits.chase_ns;
   if (limits.independent_ns && *limits.independent_ns > 0) {
     limits.independent_ratio = operation_ns / *limits.independent_ns;
+  }
+  if (limits.words_ns && limits.independent_ns) {
+    limits.value_ratio = operation_ns / (*limits.words_ns + *limits.independent_ns);
+  } else {
+    limits.value_ratio =
+        OrReason<double>::missing(limits.words_ns ? limits.independent_ns.reason : limits.words_ns.reason);
   }
   if (limits.loop_ns && operation_ns > 0) limits.loop_share = *limits.loop_ns / operation_ns;
   return limits;

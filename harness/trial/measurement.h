@@ -84,6 +84,7 @@ struct Measurement {
 
   // Observed when the threads have left.
   u64 live_bytes = 0, reserved_bytes = 0;  ///< bytes of the index
+  OrReason<Footprint> value_bytes;         ///< bytes of sized values
   OrReason<PageNodes> page_nodes;
   OrReason<double> nodes_per_fetch;
   StreamPrint print;

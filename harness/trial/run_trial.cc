@@ -77,7 +77,7 @@ class Run {
 
   Measurement run() {
     look_before();
-    if (enter() && fill_payloads() && (mix_.fills() || (load() && verify()))) {
+    if (enter() && (mix_.fills() || (load() && verify()))) {
       m_.loaded = true;
       if (recorder_ != nullptr && goes_on()) recorder_->prepare();
       retouch();
@@ -121,14 +121,6 @@ class Run {
     }
     m_.pinned = std::ranges::all_of(phases_.workers(), &Worker::pinned);
     return m_.join_failure.empty();
-  }
-
-  /// Fills the payloads. Like the pages of the index, theirs are first touched by the threads that will use them.
-  bool fill_payloads() {
-    Payloads* const payloads = trial_.payloads();
-    if (payloads == nullptr) return true;
-    note(phases_.phase("payloads", 0, 0, [&](u32 t) { payloads->fill(t, config_.threads, plan_.pages); }));
-    return goes_on();
   }
 
   bool load() {
@@ -328,56 +320,85 @@ class Run {
     m_.print = fingerprint();
     if (m_.operations() > 0) m_.nodes_per_fetch = nodes_of_next();
     if (!m_.keeps) return;
-    const OrReason<double> loop = m_.operations() > 0 ? loop_ns() : OrReason<double>();
+    const Ns loop = m_.operations() > 0 ? loop_ns() : Ns();
     m_.live_bytes = trial_.live_bytes();
     m_.reserved_bytes = trial_.reserved_bytes();
+    m_.value_bytes = trial_.value_bytes();
     if (m_.operations() > 0 && plan_.places_chunks()) m_.page_nodes = page_nodes_of(trial_.chunks());
     if (config_.validate != Validate::kOff) {
       timed("validate", [&] { return m_.contents = trial_.contents(), m_.tally.keys(); });
     }
     if (m_.operations() > 0) timed("limits", [&] { return m_.limits = team_.limits(plan_of_limits()), u64{0}; });
     m_.limits.loop_ns = loop;
+    m_.limits.words_ns = m_.operations() > 0 ? words_ns() : Ns();
   }
 
+  using Ns = OrReason<double>;
+
   /// Measures a thread's time for an operation of the workload by the loop of the run, if the index does nothing. The
-  /// operations are the first of the stream, as many as threads hold at once. They are run in up to kTurns turns, the
-  /// best of which counts: a disturbance only makes a turn longer, and the first one warms the caches.
-  OrReason<double> loop_ns() {
-    constexpr u32 kTurns = 5;  // some 2 ms in all, most of it for making requests
-    using Ns = OrReason<double>;
-    if (m_.measured->offer) return Ns::missing("an open loop runs each operation when it is due");
-    if (plan_.seats.oversubscribed)
-      return Ns::missing("threads share processors, so waiting for one would be most of so short a time");
-    if (config_.batch.order == BatchOrder::kAuto)
-      return Ns::missing("--batch=auto chooses its loop by the times of the index");
-    if (plan_.payloads != 0) return Ns::missing("the loop also accesses the payloads, which the null index has not");
+  /// best turn counts: a disturbance only makes a turn longer, and the first one warms the caches.
+  Ns loop_ns() {
+    if (const std::string why = why_no_turns(); !why.empty()) return Ns::missing(why);
+    if (config_.sized()) return Ns::missing("the loop calls sized values, which the null index has not");
     if (null_ == nullptr) return Ns::missing("this build lacks the pair null:none");
-    const Plan plan = plan_of_loop(plan_);
+    const OrReason<std::vector<double>> turns = turns_ns("loop", *null_, plan_of_loop(plan_), 5);
+    return turns ? Ns(std::ranges::min(*turns)) : Ns::missing(turns.reason);
+  }
+
+  /// Measures a thread's time for a lookup that reads no sized value. The median turn counts: what a turn costs depends
+  /// on the lines that it finds in the caches. From then on the index reads no values.
+  Ns words_ns() {
+    if (!config_.sized()) return Ns::missing("values are in the index: --value-size=8");
+    if (const std::string why = why_no_turns(); !why.empty()) return Ns::missing(why);
+    if (mix_.changes()) return Ns::missing("the workload also changes the index");
+    Plan plan = plan_;
+    plan.widths.value = 0;
+    trial_.prepare(plan);
+    trial_.read_no_values();
+    OrReason<std::vector<double>> turns = turns_ns("words", trial_, plan, 31);
+    if (!turns) return Ns::missing(turns.reason);
+    std::ranges::nth_element(*turns.value, turns.value->begin() + turns.value->size() / 2);
+    return (*turns)[turns->size() / 2];
+  }
+
+  /// Returns why a few turns of the workload cannot be timed; empty if they can.
+  std::string why_no_turns() const {
+    if (m_.measured->offer) return "an open loop runs each operation when it is due";
+    if (plan_.seats.oversubscribed)
+      return "threads share processors, so waiting for one would be most of so short a time";
+    if (config_.batch.order == BatchOrder::kAuto) return "--batch=auto chooses its loop by the times of the index";
+    return "";
+  }
+
+  /// Runs the first operations of the stream over an index in some turns, each as many as threads hold at once: half a
+  /// millisecond, most of it for making requests. Returns a thread's time for an operation in each turn; at least one.
+  OrReason<std::vector<double>> turns_ns(const char* phase, Trial& trial, const Plan& plan, u32 turns) {
+    using Turns = OrReason<std::vector<double>>;
     const RequestMaker maker(*stream_, true, plan.widths.value);
-    Phases loop(*null_, plan, maker, window_, team_, progress_);
-    double best = std::numeric_limits<double>::infinity();
+    Phases loop(trial, plan, maker, window_, team_, progress_);
+    std::vector<double> all;
     std::string failure;
     try {
       failure = loop.begin();
-      for (u32 turn = 0; turn < kTurns && failure.empty() && !stop_requested() && loop.left() > 0; ++turn) {
+      for (u32 turn = 0; turn < turns && failure.empty() && !stop_requested() && loop.left() > 0; ++turn) {
         loop.limit_to(u64{kRoundRequests} / stream_->most_keys() * plan_.seats.processors);
         for (Worker& worker : loop.workers()) {
           if (config_.latency_every != 0) worker.latencies = latencies();
         }
-        const Phases::Outcome outcome = loop.phase("loop", 0, 0, [&](u32 t) { loop.run_requests(t); });
+        const Phases::Outcome outcome = loop.phase(phase, 0, 0, [&](u32 t) { loop.run_requests(t); });
         failure = outcome.failure;
         if (outcome.operations == 0) continue;
-        best = std::min(
-            best, loop.rounds().seconds() * 1e9 * plan_.seats.processors / static_cast<double>(outcome.operations));
+        const double ns = loop.rounds().seconds() * 1e9 * plan_.seats.processors;
+        if (ns > 0) all.push_back(ns / static_cast<double>(outcome.operations));
       }
       if (const std::string why = loop.leave(); failure.empty()) failure = why;
     } catch (const std::system_error& error) {
       failure = error.what();
     }
     loop.end();
-    if (!failure.empty()) return Ns::missing(failure);
-    if (stop_requested()) return Ns::missing("the run was interrupted");
-    return std::isfinite(best) && best > 0 ? Ns(best) : Ns::missing("the workload has no operation");
+    if (!failure.empty()) return Turns::missing(failure);
+    if (stop_requested()) return Turns::missing("the run was interrupted");
+    return all.empty() ? Turns::missing("the workload has no operation") : Turns(std::move(all));
   }
 
   /// Runs a phase on the calling thread. `what` returns how many operations it had.
@@ -429,7 +450,8 @@ class Run {
   LimitsPlan plan_of_limits() const {
     constexpr u64 kMinLimitsNs = 10'000'000;
     LimitsPlan plan;
-    plan.footprint = limits_footprint(m_.reserved_bytes + plan_.payload_bytes(), available_memory());
+    plan.footprint =
+        limits_footprint(m_.reserved_bytes + (m_.value_bytes ? m_.value_bytes->reserved : 0), available_memory());
     // The page size that the process got, mostly for the index, which may differ from the one that was asked for.
     const bool huge = page_bytes_between(m_.pages_before, m_.measured->pages).value.value_or(0) > 4096;
     plan.huge_pages = huge ? HugePages::kThp : HugePages::kNone;
@@ -472,7 +494,6 @@ Plan plan_of_loop(const Plan& plan) {
   loop.config.index = {.name = "null", .arg = {}, .options = {}};
   loop.config.sync = {.name = "none", .arg = {}, .options = {}};
   loop.config.alloc = Alloc::kMalloc;  // the index needs no memory: an arena would only take some
-  loop.payloads = 0;
   return loop;
 }
 

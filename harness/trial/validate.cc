@@ -10,7 +10,7 @@ std::string describe_errors(const Tally& tally) {
     if (count == 0) return;
     out += fmt::format("{}{} {}", out.empty() ? "" : ", ", count, what);
   };
-  add(tally.wrong_values, "values of other keys or wrong payloads were read");
+  add(tally.wrong_values, "values of other keys, or torn ones, were read");
   add(tally.missing, "keys were missing that must be there");
   add(tally.phantoms, "keys were there that cannot be");
   add(tally.disorder, "pairs were scanned out of order or out of bounds");

@@ -1,0 +1,108 @@
+// Runs with values of other sizes than a word (--value-size).
+#include <algorithm>
+#include <cstddef>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "harness/host/environment.h"
+#include "harness/host/limits.h"
+#include "harness/trial/trial_testing.h"
+#include "indexes/chained/chained.h"
+#include "indexes/stamped.h"
+#include "src/machine/native.h"
+#include "src/testing/catch.h"
+#include "sync/olc.h"
+#include "sync/synchronized.h"
+#include "workloads/value.h"
+
+namespace latchlab {
+namespace {
+
+using testing::plan_of;
+using testing::run_on_threads;
+using testing::small;
+using Map = Synchronized<Chained, Olc<Native>, U64Key>;
+
+/// A run over a chained table with values of so many bytes.
+Plan sized_plan(std::string_view workload, u32 bytes) {
+  Config config = small(workload);
+  config.index = Spec::parse("chained");
+  config.sync = Spec::parse("olc");
+  config.value_size = bytes;
+  Plan plan = plan_of(config);
+  plan.widths.value = checked_bits(bytes);
+  return plan;
+}
+
+TEST_CASE("a number and the value that stands for it", "[stamped]") {
+  for (const std::size_t bytes : {0, 1, 7, 8, 9, 15, 16, 100, 4096}) {
+    std::vector<std::byte> value(bytes);
+    const u64 number = value_of(u64{77}, 5, checked_bits(static_cast<u32>(bytes)));
+    stamped::write(value, number);
+    CHECK(stamped::read(value) == number);
+    // A wrong byte behind the first word shows as a number with another tag.
+    for (std::size_t at = 8; at < bytes; at += 1 + bytes / 50) {
+      value[at] ^= std::byte{4};
+      CHECK_FALSE(tag_matches(u64{77}, stamped::read(value)));
+      value[at] ^= std::byte{4};
+    }
+  }
+}
+
+TEST_CASE("a run with values of any size checks them, and tells their bytes apart from those of the index", "[trial]") {
+  for (const u32 bytes : {0u, 5u, 9u, 300u}) {
+    const Plan plan = sized_plan("mix:read=30,update=20,insert=10,upsert=10,erase=10,modify=20", bytes);
+    const TrialResult result = run_on_threads<Stamped<Map>>(plan);
+    INFO(bytes << " bytes: " << result.reason);
+    CHECK(result.validation.passed.value == true);
+    CHECK_FALSE(result.throughput->per_operation.empty());
+    REQUIRE(result.memory.values_live);
+    const u64 keys = *result.memory.keys;
+    if (bytes < 8) {
+      CHECK(*result.memory.values_live == 0);
+    } else {
+      CHECK(*result.memory.values_live >= keys * (bytes + 8));
+      CHECK(*result.memory.values_live < keys * (bytes + 8 + 128) + 2'000'000);  // and what waits to be freed
+    }
+    CHECK(*result.memory.bytes_per_key < 100);
+    CHECK(*result.limits.footprint ==
+          limits_footprint(*result.memory.index_reserved + *result.memory.values_reserved, available_memory()));
+    REQUIRE(result.sync.reclaim);
+  }
+}
+
+TEST_CASE("a run that only reads sized values tells what it would take without them", "[trial]") {
+  for (const u32 batch : {1u, 16u}) {
+    Plan plan = sized_plan("lookup", 100);
+    plan.config.batch.keys = batch;
+    const TrialResult result = run_on_threads<Stamped<Map>>(plan);
+    REQUIRE(result.limits.words_ns);
+    CHECK(*result.limits.words_ns > 0);
+    CHECK(result.validation.passed.value == true);
+  }
+  const TrialResult changes = run_on_threads<Stamped<Map>>(sized_plan("mix:read=50,update=50", 100));
+  CHECK(changes.limits.words_ns.reason == "the workload also changes the index");
+  Config config = small("lookup");
+  config.index = Spec::parse("chained");
+  config.sync = Spec::parse("olc");
+  CHECK(run_on_threads<Map>(plan_of(config)).limits.words_ns.reason == "values are in the index: --value-size=8");
+}
+
+TEST_CASE("a lookup that reads no value says only whether the key is there", "[stamped]") {
+  Stamped<Map> index(Spec::parse("olc"), MemoryConfig{});
+  index.set_value_bytes(100);
+  auto me = index.join();
+  CHECK(index.insert(me, 7, 42));
+  CHECK(index.find(me, 7) == 42);
+  index.read_no_values();
+  CHECK(index.find(me, 7) == 0);
+  CHECK_FALSE(index.find(me, 8));
+  std::vector<Found> found(2);
+  index.find_batch(me, std::vector<u64>{8, 7}, found);
+  CHECK_FALSE(found[0]);
+  CHECK(found[1] == 0);
+}
+
+}  // namespace
+}  // namespace latchlab
