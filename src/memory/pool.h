@@ -7,7 +7,7 @@
 //     scrap        a free block that is being split into lines: old blocks of nodes that have grown become leaves
 //     spares       regions to carve once the bump region is used up, linked through their first words
 //
-//     16, 32, 48 | 64, 128, 192 ... 4096 | 8K, 16K ... 1M | more: a mapping of its own
+//     16, 32, 48 | 64, 128, 192 ... 4096 | 5K, 6K, 7K, 8K, 10K ... 1M | more: a mapping of its own
 //     split line   whole lines             ---- carved ----
 //
 // A block of less than 64 bytes is a piece of one line. A line holds four of 16, two of 32, or one of 48 and one of 16.
@@ -51,7 +51,7 @@ class alignas(kFalseSharingBytes) Pool {
  public:
   /// The bytes that one attempt can allocate after top_up(), in blocks of at most kLargestFitted each.
   static constexpr u64 kAttemptBytes = 16 << 10;
-  static constexpr u64 kLargestFitted = 4096;          // size classes are whole lines up to here, then powers of two
+  static constexpr u64 kLargestFitted = 4096;  // classes are whole lines up to here, then quarters of powers of two
   static constexpr u64 kLargestCarved = u64{1} << 20;  // a larger block has a mapping of its own
   static constexpr u64 kMallocHeader = 16;             // the bytes that malloc is assumed to add to a block
 
@@ -133,7 +133,7 @@ class alignas(kFalseSharingBytes) Pool {
   static constexpr u64 kScrapLines = 256;
   static constexpr u32 kSmallClasses = kLineBytes / 16;
   static constexpr u32 kFittedClasses = kSmallClasses - 1 + kLargestFitted / kLineBytes;
-  static constexpr u32 kClasses = kFittedClasses + std::bit_width(kLargestCarved / kLargestFitted) - 1;
+  static constexpr u32 kClasses = kFittedClasses + 4 * (std::bit_width(kLargestCarved / kLargestFitted) - 1);
 
   struct Free {
     Free* next;
@@ -151,12 +151,15 @@ class alignas(kFalseSharingBytes) Pool {
   static constexpr u32 class_of(u64 bytes) {
     if (bytes <= kLineBytes) return class_of_small(bytes);
     if (bytes <= kLargestFitted) return kSmallClasses - 2 + static_cast<u32>((bytes + kLineBytes - 1) / kLineBytes);
-    return kFittedClasses + static_cast<u32>(std::bit_width((bytes - 1) / kLargestFitted)) - 1;
+    const u32 doublings = static_cast<u32>(std::bit_width((bytes - 1) / kLargestFitted)) - 1;
+    const u64 beyond = bytes - 1 - (kLargestFitted << doublings);
+    return kFittedClasses + 4 * doublings + static_cast<u32>(beyond / (kLargestFitted / 4 << doublings));
   }
   static constexpr u64 bytes_of(u32 size_class) {
     if (size_class < kSmallClasses) return bytes_of_small(size_class);
     if (size_class < kFittedClasses) return (size_class - kSmallClasses + 2) * u64{kLineBytes};
-    return 2 * kLargestFitted << (size_class - kFittedClasses);
+    const u32 quarters = 4 + (size_class - kFittedClasses) % 4 + 1;
+    return kLargestFitted / 4 * quarters << (size_class - kFittedClasses) / 4;
   }
   static constexpr u64 lines_of(u32 size_class) { return bytes_of(size_class) / kLineBytes; }
   static constexpr u64 room_for(u64 extra) {
@@ -165,7 +168,8 @@ class alignas(kFalseSharingBytes) Pool {
   static_assert(bytes_of(class_of(33)) == 48 && bytes_of(class_of(64)) == 64 && bytes_of(class_of(65)) == 128);
   static_assert(class_of(64) + 1 == class_of(65) && class_of(4096) + 1 == class_of(4097) &&
                 bytes_of(class_of(4096)) == 4096);
-  static_assert(bytes_of(class_of(4097)) == 8192 && bytes_of(class_of(8193)) == 16384);
+  static_assert(bytes_of(class_of(4097)) == 5120 && bytes_of(class_of(8192)) == 8192 &&
+                bytes_of(class_of(8193)) == 10240);
   static_assert(class_of(kLargestCarved) == kClasses - 1 && bytes_of(kClasses - 1) == kLargestCarved);
 
   /// Returns true if a block is a line or a piece of one, and is taken and freed on the fast path.
