@@ -30,6 +30,7 @@
 #include <utility>
 #include <vector>
 
+#include "indexes/walked_pairs.h"
 #include "src/base/batching.h"
 #include "src/base/hash.h"
 #include "src/base/key.h"
@@ -101,6 +102,7 @@ class ByHash {
   static constexpr bool kOrdered = false;
   static constexpr bool kSideBySide = Map::kSideBySide;
   static constexpr bool kHints = Map::kHints;
+  static constexpr bool kWalksBesideWriters = Map::kWalksBesideWriters;
 
  private:
   using Record = by_hash::Record<Machine>;
@@ -286,10 +288,42 @@ class ByHash {
     }
   }
 
-  /// Visits every pair, in no particular order. Must not run beside changes.
+  /// The place of a walk (Synchronized::walk_on). It goes over the hashes.
+  class Walk {
+   public:
+    bool at_start() const { return chains_.at_start(); }
+
+   private:
+    friend ByHash;
+    typename Map::Walk chains_;
+    WalkedPairs<BytesKey> pairs_;
+  };
+  /// Does what Synchronized::walk_on does. A key that stays keeps its record in the chain of its hash, and the hash in
+  /// the index. The copies are made in the records' epoch, and visited after it.
+  template <class Visit>
+    requires(kWalksBesideWriters)
+  bool walk_on(ThreadState& me, Walk& walk, std::size_t most, Visit&& visit) const {
+    walk.pairs_.clear();
+    {
+      const Inside inside(me);
+      (void)map_.walk_on(me, walk.chains_, most, [&](u64, u64 chain) {
+        for (const Record* record = Record::at(chain); record != nullptr; record = record->next.load()) {
+          const BytesKey::Spelling spelling(record->key());
+          while (!walk.pairs_.push(spelling.key(), record->value.load())) walk.pairs_.enlarge();
+        }
+      });
+    }
+    walk.pairs_.for_each(visit);
+    return !walk.at_start();
+  }
+  /// Visits every pair, in no particular order. Must not run beside changes unless the index has walks.
   template <class Visit>
   void for_each(ThreadState& me, Visit&& visit) const {
-    for_each_record(me, [&](Record* record) { visit(record->key(), record->value.load()); });
+    if constexpr (kWalksBesideWriters) {
+      for (Walk walk; walk_on(me, walk, kMostInAttempt, visit);) {}
+    } else {
+      for_each_record(me, [&](Record* record) { visit(record->key(), record->value.load()); });
+    }
   }
 
   /// Returns the bytes of the index and of its records, as Synchronized does.

@@ -74,6 +74,7 @@ std::vector<RaceMix<std::string>> chain_mixes() {
       {"one key alone", {"a"}, {}, {"a"}, {3, 3, 3, 1, 4, 0}},
       {"two keys of one hash", {"a"}, {}, {"a", "aa"}, {4, 4, 3, 1, 5, 0}},
       {"the middle of a chain", {"a", "aa", "ba"}, {}, {"a", "aa", "ba", "ca"}, {4, 3, 2, 1, 6, 0}},
+      {"walks over chains", {"a", "aa", "ba", "b"}, {}, {"aa", "ca", "ab", "ba"}, {0, 4, 2, 1, 5, 3}},
       {"two chains", {"a", "b"}, {"b"}, {"a", "b", "aa", "ab"}, {4, 4, 2, 1, 5, 0}},
   };
 }

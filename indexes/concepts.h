@@ -31,7 +31,7 @@ concept IndexFace = requires(S& index, const S& constant, typename S::ThreadStat
                         { index.update(me, key, u64{}) } -> std::same_as<bool>;
                         { index.upsert(me, key, u64{}) } -> std::same_as<bool>;
                         { index.erase(me, key) } -> std::same_as<bool>;
-                        index.for_each(me, visit);  // only while no thread changes the index
+                        index.for_each(me, visit);  // beside changes if kWalksBesideWriters
                         { constant.bytes() } -> std::same_as<Footprint>;
                         requires !S::kOrdered || requires {
                           { index.scan(me, key, std::size_t{}, visit) } -> std::same_as<std::size_t>;
@@ -58,6 +58,14 @@ inline constexpr bool kLearns = false;
 template <class Index>
   requires requires { Index::kLearns; }
 inline constexpr bool kLearns<Index> = Index::kLearns;
+
+/// True if for_each may run beside changes: it visits a key that stays at least once. Then the index also has walks
+/// (Synchronized::walk_on).
+template <class Index>
+inline constexpr bool kWalksBesideWriters = false;
+template <class Index>
+  requires requires { Index::kWalksBesideWriters; }
+inline constexpr bool kWalksBesideWriters<Index> = Index::kWalksBesideWriters;
 
 /// True if an index takes batches of lookups.
 template <class Index>

@@ -92,7 +92,8 @@ class Erased {
     /// Visits up to `limit` pairs from `from` on, in order, and returns their number. Visits none if the index is not
     /// ordered.
     virtual std::size_t scan(ErasedKey from, std::size_t limit, const Visit& visit) = 0;
-    /// Visits every pair, in order if the index is ordered. No other thread may use the index meanwhile.
+    /// Visits every pair, in order if the index is ordered. Unless walks_beside_writers(), no other thread may change
+    /// the index meanwhile. Beside changes it visits a key that stays at least once.
     virtual void for_each(const Visit& visit) = 0;
 
     /// Returns the number of nodes that find visits on its way to the key, or 0 if the index does not count them.
@@ -115,6 +116,8 @@ class Erased {
   [[nodiscard]] virtual bool keeps() const = 0;
   /// Returns true if the index modifies.
   [[nodiscard]] virtual bool modifies() const = 0;
+  /// Returns true if a session's for_each may run beside changes, as far as the policy lets threads change the index.
+  [[nodiscard]] virtual bool walks_beside_writers() const = 0;
   /// Returns true if the index counts the nodes that find visits.
   [[nodiscard]] virtual bool counts_visits() const = 0;
   /// Returns the memory that the index holds beside the index object itself.
@@ -245,6 +248,7 @@ class ErasedOf : public Base {
   [[nodiscard]] bool numbers() const final { return std::is_same_v<typename Index::Raw, u64>; }
   [[nodiscard]] bool keeps() const final { return keeps_pairs<Index>(); }
   [[nodiscard]] bool modifies() const final { return kModifies<Index>; }
+  [[nodiscard]] bool walks_beside_writers() const final { return kWalksBesideWriters<Index>; }
   [[nodiscard]] bool counts_visits() const final { return kCountsVisits<Index>; }
   [[nodiscard]] Footprint bytes() const final { return index_.bytes(); }
   [[nodiscard]] std::size_t own_bytes() const final { return sizeof(Index); }

@@ -89,6 +89,8 @@ class ThreadsHistory {
 
   void call(StringSession& session, u32 id, const RaceOp& op) {
     if (op.verb == RaceVerb::kScan && index_.ordered()) return scan(session, id, op);
+    if (op.verb == RaceVerb::kScan && index_.walks_beside_writers() && program_.keys.size() <= kMostWalked)
+      return walk(session, id);
     if (op.verb == RaceVerb::kScan) return find_batch(session, id, op);
     if (op.verb == RaceVerb::kFind) return find(session, id, op.key);
     const std::string& key = program_.keys[op.key];
@@ -131,6 +133,30 @@ class ThreadsHistory {
     const u64 returned = history_.now();
     for (u32 key = 0; key < found.size(); ++key) found_is(0, key, found[key], called, returned);
   }
+
+  /// Visits every pair while other threads change them. Each key counts as a find for each visit, or as a find of an
+  /// absent key.
+  void walk(StringSession& session, u32 id) {
+    std::vector<std::pair<u32, u64>> pairs;
+    std::vector<bool> visited(program_.keys.size());
+    const u64 called = history_.now();
+    session.for_each([&](std::string_view key, u64 value) {
+      const u32 number = program_.number_of(key);
+      if (number == ~u32{0}) {
+        complaints_[id] = "a walk visited a key that no thread inserted";
+      } else {
+        pairs.emplace_back(number, value);
+        visited[number] = true;
+      }
+    });
+    const u64 returned = history_.now();
+    for (const auto& [key, value] : pairs) found_is(id, key, value, called, returned);
+    for (u32 key = 0; key < visited.size(); ++key) {
+      if (!visited[key]) found_is(id, key, std::nullopt, called, returned);
+    }
+  }
+  /// The largest number of keys of a program whose threads walk, since each of its keys is a call of the history.
+  static constexpr std::size_t kMostWalked = 2000;
 
   void find(StringSession& session, u32 id, u32 key) {
     const u64 called = history_.now();

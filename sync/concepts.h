@@ -147,6 +147,19 @@ concept OrderedBody =
       { Index::first_key() } -> std::same_as<typename Index::Key>;
     };
 
+/// The body of walks beside changes, which an unordered index may have: a step collects the next pairs from a hand on
+/// into Walked, and returns where to go on. A default Hand has not begun; a hand at the end is that again. A key that
+/// stays while the hand goes round is collected at least once, whatever other threads change or move.
+template <class Index, class Tx>
+concept WalkingBody =
+    std::default_initializable<typename Index::Walked> &&
+    requires(const Index& constant, Tx& tx, const typename Index::Hand& hand, typename Index::Walked& pairs) {
+      { constant.walk_in(tx, hand, std::size_t{}, pairs) } -> std::same_as<Attempt<typename Index::Hand>>;
+      { hand.begun() } -> std::same_as<bool>;
+      { pairs.lacks_room() } -> std::same_as<bool>;  // not even one step's pairs fit
+      pairs.enlarge();
+    };
+
 /// The body of batched lookups, which an index may have: it descends for all keys side by side. Without it the lookups
 /// run one after the other.
 template <class Index, class Tx>
@@ -210,8 +223,9 @@ template <class A>
 concept SaysWhetherPut = std::same_as<A, Attempt<bool>> || std::same_as<A, Attempt<PutResult>>;
 
 /// An index as its author writes it: bodies for any transaction, once, for every policy. Synchronized documents their
-/// results, where callers see them (sync/synchronized.h). The harness's check of a run also calls `for_each` of an
-/// index without kOrdered. An index may have two tasks (Maintains):
+/// results, where callers see them (sync/synchronized.h). The harness's check of a run also visits every pair: an index
+/// that is not ordered and does not walk (WalkingBody) needs `for_each` for it. An index may have two tasks
+/// (Maintains):
 ///   Growth   follows the insert of a key for which asks_to_grow is true. If put_in returns kNoRoom, Growth::for_room()
 ///            runs before the next try, until there is room or a step returns kFull.
 ///            An index without Growth whose put_in returns kNoRoom is full: the put throws IndexFull.

@@ -34,6 +34,7 @@
 #include "sync/attempt.h"
 #include "sync/change.h"
 #include "sync/concepts.h"
+#include "sync/walk.h"
 
 namespace latchlab {
 
@@ -58,6 +59,9 @@ class Synchronized {
   /// True if the index can prefetch for operations to come: the first lines, and what they lead to.
   static constexpr bool kHints = HintingBody<Body, typename Policy::Tx>;
   static constexpr bool kHintsFurther = FurtherHintingBody<Body, typename Policy::Tx>;
+  /// True if for_each, and a walk, may run beside changes. Otherwise the index has no walks.
+  static constexpr bool kWalksBesideWriters = kOrdered || WalkingBody<Body, typename Policy::Tx>;
+  using Walk = latchlab::Walk<Body>;
   static_assert(IndexBody<Body, typename Policy::Tx>, "the index lacks something: see IndexBody in sync/concepts.h");
   static_assert(
       Admits<Body, Policy>,
@@ -304,14 +308,38 @@ class Synchronized {
     requires(kOrdered)
   std::size_t scan(ThreadState& me, Raw from, std::size_t limit, Visit&& visit) const {
     const typename Key::Spelling spelling(from);
-    return scan_from(me, spelling.key(), limit, visit);
+    typename Body::Batch batch(limit);
+    Key next = spelling.key();
+    std::size_t seen = 0;
+    for (bool after = false; seen < limit; after = true) {
+      gather(me, next, after, limit - seen, batch);
+      if (batch.empty()) break;
+      batch.for_each([&](Raw raw, u64 value) {
+        if (seen < limit) visit(raw, value), ++seen;
+      });
+      next = batch.keep_last();
+    }
+    return seen;
   }
 
-  /// Visits every pair, in order if the index has one. Must not run beside changes.
+  /// Calls `visit(key, value)` for the next pairs of the walk, on copies outside attempts, in order if the index has
+  /// one. Returns false if that was the end; the walk is then at its start again. A step ends with the bucket with
+  /// which it has `most` pairs, or before it, and may visit none. Beside changes of other threads, or of `visit`:
+  ///   1. A key that stays from start to end is visited at least once, even if it is moved; by the tables here once.
+  ///   2. Every pair was present at some moment of its step, but perhaps not all at the same moment.
+  /// Throws std::bad_alloc if a bucket needs more room than the walk has and memory is out. The walk may then go on.
+  template <class Visit>
+    requires(kWalksBesideWriters)
+  bool walk_on(ThreadState& me, Walk& walk, std::size_t most, Visit&& visit) const {
+    advance(me, walk, most);
+    walk.show(visit);
+    return !walk.at_start();
+  }
+  /// Visits every pair: a whole walk. If the index has no walks, it must not run beside changes.
   template <class Visit>
   void for_each(ThreadState& me, Visit&& visit) const {
-    if constexpr (kOrdered) {
-      scan_from(me, Body::first_key(), ~std::size_t{0}, visit);
+    if constexpr (kWalksBesideWriters) {
+      for (Walk walk; walk_on(me, walk, kMostInAttempt, visit);) {}
     } else {
       index_.for_each(visit);
     }
@@ -555,19 +583,12 @@ class Synchronized {
     } while (batch.too_small());
   }
 
-  template <class Visit>
-  std::size_t scan_from(ThreadState& me, Key from, std::size_t limit, Visit&& visit) const {
-    typename Body::Batch batch(limit);
-    std::size_t seen = 0;
-    for (bool after = false; seen < limit; after = true) {
-      gather(me, from, after, limit - seen, batch);
-      if (batch.empty()) break;
-      batch.for_each([&](Raw raw, u64 value) {
-        if (seen < limit) visit(raw, value), ++seen;
-      });
-      from = batch.keep_last();
-    }
-    return seen;
+  /// Collects the next pairs of a walk.
+  [[gnu::noinline]] void advance(ThreadState& me, auto& walk, std::size_t most) const {
+    do {
+      if (walk.lacks_room()) walk.enlarge();
+      walk.go_on(policy_.read(me, [&](auto& tx) { return walk.collect_in(tx, index_, most); }));
+    } while (walk.lacks_room());
   }
 
   Memory<Machine> memory_;

@@ -15,6 +15,7 @@
 #include "indexes/chained/hash.h"
 #include "indexes/chained/line.h"
 #include "indexes/growing/table.h"
+#include "indexes/walked_pairs.h"
 #include "src/base/key.h"
 #include "src/machine/machine.h"
 #include "sync/attempt.h"
@@ -35,6 +36,8 @@ class ChainedLine {
  public:
   using Key = KeyType;
   using Growth = typename Table::Growth;
+  using Hand = growing::Hand;
+  using Walked = WalkedPairs<Key>;
   static constexpr std::string_view kName = "chained_line";
   static constexpr bool kOrdered = false;
   static constexpr bool kBearsScouts = true;  // a chain's links never form a cycle
@@ -159,20 +162,11 @@ class ChainedLine {
     return tx.confirm(lines, way.at);
   }
 
-  /// Visits every pair, in no particular order. No thread may change the table meanwhile.
-  template <class Visit>
-  void for_each(Visit&& visit) const {
-    table_.for_each([&](const Bucket& bucket, u64 number) {
-      const auto show = [&](const Pairs& pairs) {
-        for (u32 slot = 0; slot < kSlots; ++slot) {
-          const u64 key = pairs.key[slot].load();
-          if (key != chained::free_key(number)) visit(key, pairs.value[slot].load());
-        }
-      };
-      show(bucket.pairs);
-      for (const Node* node = Word(bucket.word.load()).head(); node != nullptr; node = node->next.load())
-        show(node->pairs);
-    });
+  /// Collects the next pairs of a walk (indexes/growing/hand.h), chain by chain. The hash of a key alone decides in
+  /// which chain it is.
+  template <class Tx>
+  Attempt<Hand> walk_in(Tx& tx, const Hand& hand, std::size_t most, Walked& pairs) const {
+    return table_.walk_in(hand, most, pairs, [&](const Hand& at, Walked& out) { return take_in(tx, at, out); });
   }
   /// Frees every block, for memory that is not released in bulk (--alloc=malloc).
   template <class Pool>
@@ -212,6 +206,23 @@ class ChainedLine {
       return false;
     way.word = Word(word);
     return true;
+  }
+
+  /// Collects the pairs of the chain at the hand. Returns the bits of its bucket.
+  template <class Tx>
+  Attempt<u32> take_in(Tx& tx, const Hand& hand, Walked& walked) const {
+    u64 number = 0, word = 0;
+    ReaderOf<Tx> at;
+    if (!table_.arrive_by_guess(tx, hand.hash(), number, at, word)) return kRestart;
+    const u64 free = chained::free_key(number);
+    for (Line line(at.node(), Word(word)); !line.over(); line.step()) {
+      for (u32 slot = 0; slot < kSlots; ++slot) {
+        const Key key(line.pairs().key[slot].load());
+        if (key.raw() == free || !hand.covers(chained::hash_of(key))) continue;
+        if (!walked.push(key, line.pairs().value[slot].load())) return tx.confirm(0u, at);
+      }
+    }
+    return tx.confirm(Word(word).bits(), at);
   }
 
   /// A walk over the lines of a chain: the bucket, then its nodes.

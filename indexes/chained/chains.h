@@ -24,6 +24,7 @@
 #include "indexes/chained/seeded_bugs.h"
 #include "indexes/chained/word.h"
 #include "indexes/growing/table.h"
+#include "indexes/walked_pairs.h"
 #include "src/base/key.h"
 #include "src/machine/machine.h"
 #include "sync/attempt.h"
@@ -52,6 +53,8 @@ class Chains {
  public:
   using Key = KeyType;
   using Growth = typename Table::Growth;
+  using Hand = growing::Hand;
+  using Walked = WalkedPairs<Key>;
   static_assert(Table::kMostBits <= Word::kMostBits);
   static constexpr bool kOrdered = false;
   static constexpr bool kLatchFreeReaders = true;
@@ -165,19 +168,11 @@ class Chains {
     return tx.confirm(nodes, way.at);
   }
 
-  /// Visits every pair, in no particular order. No thread may change the table meanwhile.
-  template <class Visit>
-  void for_each(Visit&& visit) const {
-    std::string raw;
-    for_each_node([&](const Node* node) {
-      if constexpr (Key::kFixedSize != 0) {
-        visit(node->key().raw(), node->value.load());
-      } else {
-        raw.clear();
-        node->key().append_raw(raw);
-        visit(std::string_view(raw), node->value.load());
-      }
-    });
+  /// Collects the next pairs of a walk (indexes/growing/hand.h), chain by chain. The hash of a key alone decides in
+  /// which chain it is.
+  template <class Tx>
+  Attempt<Hand> walk_in(Tx& tx, const Hand& hand, std::size_t most, Walked& pairs) const {
+    return table_.walk_in(hand, most, pairs, [&](const Hand& at, Walked& out) { return take_in(tx, at, out); });
   }
   /// Frees every block, for memory that is not released in bulk (--alloc=malloc).
   template <class Pool>
@@ -213,6 +208,20 @@ class Chains {
  private:
   static constexpr std::size_t kGroup = 16;
 
+  /// Collects the pairs of the chain at the hand. Returns the bits of its bucket. A reader without a latch restarts
+  /// beside a split, as after a miss (answer).
+  template <class Tx>
+  Attempt<u32> take_in(Tx& tx, const Hand& hand, Walked& pairs) const {
+    Way<Tx> way(hand.hash());
+    if (!arrive(tx, way)) return kRestart;
+    for (const Node* node = way.word.head(); node != nullptr; node = node->next.load()) {
+      if (hand.covers(node->hash()) && !pairs.push(node->key(), node->value.load())) break;
+    }
+    if constexpr (Layout::kLatchFreeReaders) {
+      if (way.word.splitting() || Word(way.at->word.load()).bits() != way.word.bits()) return kRestart;
+    }
+    return tx.confirm(way.word.bits(), way.at);
+  }
   /// Returns the answer of a lookup that has reached its key's node, or the end of the chain.
   template <class Tx>
   [[gnu::always_inline]] static Attempt<Found> answer(Tx& tx, const Way<Tx>& way) {

@@ -25,6 +25,7 @@ inline std::vector<RaceMix<u64>> chained_line_mixes() {
       {"a node that comes and goes", three, {}, {one[2], one[3], one[4]}, {4, 5, 1, 1, 5, 0}},
       {"two nodes", four, {}, one, {3, 4, 1, 1, 4, 0}},
       {"a chain that is split", {in_0, in_2, in_4, in_6}, {}, {in_0, in_2, in_4, also_0, in_1}, {5, 5, 1, 1, 2, 0}},
+      {"walks beside a split", {in_0, in_2, in_4, in_6}, {}, {in_2, in_4, also_0, in_1}, {0, 6, 1, 1, 2, 4}},
       {"a chain that goes to one side",
        {in_0, in_4, also_0, also_4},
        {},

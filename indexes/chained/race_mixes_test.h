@@ -27,6 +27,7 @@ inline std::vector<RaceMix<u64>> chained_mixes() {
       {"one chain", {chain[0], chain[1]}, {}, chain, {3, 3, 2, 2, 4, 1}},
       {"first doubling", {in_0, in_2, in_4}, {}, {in_0, in_2, in_4, in_6, in_1}, {5, 5, 1, 1, 2, 0}},
       {"first doubling of both", {in_1, in_2, in_3}, {}, {in_1, in_2, in_3, in_0, in_5}, {5, 5, 1, 1, 2, 1}},
+      {"walks beside a doubling", {in_0, in_2, in_4}, {}, {in_2, in_6, in_1, in_5}, {0, 6, 1, 1, 2, 4}},
       {"second doubling",
        {in_0, in_1, in_2, in_3, in_4, in_5},
        {},

@@ -31,8 +31,10 @@
 #include "indexes/cuckoo/four.h"
 #include "indexes/cuckoo/options.h"
 #include "indexes/cuckoo/seeded_bugs.h"
+#include "indexes/cuckoo/walk.h"
 #include "indexes/growing/table.h"
 #include "indexes/path_search.h"
+#include "indexes/walked_pairs.h"
 #include "src/base/key.h"
 #include "src/base/rng.h"
 #include "src/base/scale.h"
@@ -63,6 +65,8 @@ class CuckooTable {
   static constexpr std::string_view kName = "cuckoo";
   static constexpr bool kOrdered = false;
   static constexpr bool kBearsScouts = true;  // every loop over unvalidated data is bounded
+  using Hand = growing::Hand;
+  using Walked = WalkedPairs<Key>;
   using Options = std::conditional_t<kSlots == 4, cuckoo::Options<kSlots>, cuckoo::OtherOptions<kSlots>>;
 
   CuckooTable() : CuckooTable(Options()) {}
@@ -227,14 +231,11 @@ class CuckooTable {
     return tx.confirm(u64{one ? 1u : 2u}, home.at);
   }
 
-  /// Visits every pair, in no particular order. No thread may change the table meanwhile.
-  template <class Visit>
-  void for_each(Visit&& visit) const {
-    table_.for_each([&](const Bucket& bucket, u64 number) {
-      const Word word(bucket.word.load());
-      for (u32 i = 0; i < kSlots; ++i) {
-        if (const auto id = bucket.id_at(i, number, word)) visit(id->key() ^ seed_, bucket.value[i].load());
-      }
+  /// Collects the next pairs of a walk, those of one home after the other, wherever they are (indexes/cuckoo/walk.h).
+  template <class Tx>
+  Attempt<Hand> walk_in(Tx& tx, const Hand& hand, std::size_t most, Walked& pairs) const {
+    return table_.walk_in(hand, most, pairs, [&](const Hand& at, Walked& out) {
+      return cuckoo::HomeWalk<CuckooTable>(*this, at, out).take_in(tx);
     });
   }
   template <class Pool>
@@ -243,10 +244,12 @@ class CuckooTable {
   }
 
  private:
+  friend cuckoo::HomeWalk<CuckooTable>;
   static constexpr std::size_t kGroup = 16;
 
   /// Returns the id of a key. The seed decides which keys share their buckets, and may be kept secret.
   Id id_of(const Key& key) const { return Id(key.raw() ^ seed_); }
+  Key key_of(Id id) const { return Key(id.key() ^ seed_); }
 
   /// A bucket that was entered, with its word. After an upgrade, the word is that which the bucket must get.
   template <class Tx>

@@ -21,8 +21,9 @@ class Hashes {
   explicit constexpr Hashes(u64 home) : home_(home) {}
   constexpr u64 home() const { return home_; }
   constexpr u64 other() const { return home_ ^ jump(tag()); }
-  /// Returns the tag, 1 to 255.
-  constexpr u64 tag() const { return ((home_ >> 56) * 255 >> 8) + 1; }
+  static constexpr u64 kMostTag = 255;
+  /// Returns the tag, 1 to kMostTag.
+  constexpr u64 tag() const { return ((home_ >> 56) * kMostTag >> 8) + 1; }
   /// Returns the difference of the two hashes of keys with this tag.
   static constexpr u64 jump(u64 tag) { return mix64(tag) >> 24; }
 
@@ -53,6 +54,8 @@ class Word {
   constexpr u64 word() const { return word_; }
   /// Returns the number of hash bits for which the bucket is responsible; 0 while it is unborn.
   constexpr u32 bits() const { return static_cast<u32>(word_ >> kBitsShift) & 63; }
+  /// Returns true if the bucket has lost track of its strays.
+  constexpr bool many() const { return (word_ & kMany) != 0; }
   /// Returns true if a key with this tag and this home may be in its other bucket.
   [[gnu::always_inline]] constexpr bool may_stray(u64 tag) const { return many() || has(tag); }
 
@@ -94,7 +97,6 @@ class Word {
   static constexpr u64 kMany = u64{1} << 8, kUsualMask = 2 * kMany - 1;
   static constexpr u32 kAllTags = static_cast<u32>((u64{1} << 8 * kTags) - 1);
   static constexpr u32 shift(u32 i) { return kTagShift + 8 * i; }
-  constexpr bool many() const { return (word_ & kMany) != 0; }
   constexpr u32 tags() const { return static_cast<u32>(word_ >> kTagShift); }
   /// Looks for the tag in all bytes at once.
   constexpr bool has(u64 tag) const {

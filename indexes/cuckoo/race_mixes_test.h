@@ -68,6 +68,9 @@ std::vector<RaceMix<u64>> cuckoo_mixes(u32 slots, u32 later) {
       {"values of a stray", back, {}, {more_0, more_0, again_0, in_1}, {4, 2, 6, 2, 1, 0}},
       {"homecoming", strays, {}, crowd, {5, 6, 3, 0, 2, 0}},
       {"sixteen buckets", many, {}, more, {3, 9, 2, 1, 2, 0}, 5},
+      {"walks beside moves", home, {}, {again_0, other_0, in_1, home[0]}, {0, 5, 1, 0, 2, 4}},
+      {"walks beside moves and splits", back, {}, {again_0, in_1, too_many_in_1}, {0, 5, 0, 1, 2, 4}},
+      {"walks beside paths", four, {}, {path_0, path_1, path_2, four[0]}, {0, 6, 1, 0, 1, 4}},
       {"paths among four", four, {}, {four[0], four[1], four[later + 1], path_0, path_1, path_2}, {5, 6, 1, 1, 3, 0}},
   };
 }

@@ -17,6 +17,7 @@ TEST_CASE("Seeded bugs: the race finder finds each dropped step of cuckoo under 
   CHECK(caught("cuckoo: unlock", BugsOnRequest::kDropUnlockAfterFailedUpgrade, run));
   CHECK(caught("cuckoo: tag", cuckoo::BugFlags<bool>::kDropTag, run));
   CHECK(caught("cuckoo: strays", cuckoo::BugFlags<bool>::kForgetStrays, run));
+  CHECK(caught("cuckoo: behind hand", cuckoo::BugFlags<bool>::kMovedBehindHand, run));
   CHECK(caught("cuckoo: stale path", cuckoo::BugFlags<bool>::kTrustPath, run));
 }
 

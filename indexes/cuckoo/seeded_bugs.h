@@ -13,6 +13,8 @@ struct BugFlags {
   static inline Flag kForgetStrays{};
   /// A path is taken without a check that each key is still in its place. Also found on threads.
   static inline Flag kTrustPath{};
+  /// A walk visits the keys that are in a bucket, instead of those at home there.
+  static inline Flag kMovedBehindHand{};
   /// A conditional erase believes the value that it read before its upgrade.
   static inline Flag kTrustFirstLook{};
 };

@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "indexes/growing/buckets.h"
+#include "indexes/growing/hand.h"
 #include "src/machine/machine.h"
 #include "sync/attempt.h"
 
@@ -158,6 +159,15 @@ class Table {
     if (Bucket::bits_of(word) == first.bits()) [[likely]]
       return true;
     return arrive(tx, hash, b, at, word);
+  }
+
+  /// Performs one attempt of a walk from the hand on, or from the beginning if it has not begun. take(hand, pairs)
+  /// collects the pairs of the bucket that is responsible for hand.hash(), confirms them, and returns its bits.
+  template <class Pairs, class Take>
+  Attempt<Hand> walk_in(const Hand& hand, std::size_t most, Pairs& pairs, const Take& take) const {
+    constexpr u32 kMostBuckets = kTiny ? 2 : 32;
+    const Hand from = hand.begun() ? hand : Hand(0, Buckets::level_of(shape_.mask.load() + 1));
+    return growing::walk_in<kMostBuckets>(from, most, pairs, take);
   }
 
   /// Upgrades the readers for a change that adds a key or removes one (`change` is 1 or -1). Counts a key of the

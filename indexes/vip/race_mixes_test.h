@@ -25,6 +25,7 @@ inline std::vector<RaceMix<u64>> vip_mixes() {
   return {
       {"one chain", {chain[0], chain[1], chain[2]}, {}, {chain[0], chain[1], chain[2]}, {8, 1, 3, 1, 1, 0}},
       {"one chain that changes", {chain[0], chain[1], chain[2]}, {}, chain, {7, 2, 1, 1, 2, 0}},
+      {"walks over a chain", {halves[0], halves[1], halves[2]}, {}, halves, {5, 2, 1, 1, 2, 4}},
       {"a chain that splits", {halves[0], halves[1], halves[2]}, {}, halves, {8, 4, 1, 1, 1, 0}},
   };
 }

@@ -11,6 +11,8 @@
 //
 // The fiber that ends last reads everything once more, still inside virtual time. So a latch that was left locked is
 // reported as a deadlock rather than an endless wait.
+//
+// kScan is a scan of an ordered index, a walk over any other that walks beside changes, and else some finds.
 #include <algorithm>
 #include <array>
 #include <optional>
@@ -172,6 +174,10 @@ class ProgramOnIndex {
     const Key& key = program_.keys[op.key];
     if (op.verb == RaceVerb::kScan) {
       if constexpr (Index::kOrdered) return scan(id, op);
+      if constexpr (requires { requires Index::kWalksBesideWriters; }) {
+        walk(id);
+        if (op.value != ~u64{0}) return;
+      }
       for (u32 number = op.key; number < program_.keys.size(); ++number) run(id, {RaceVerb::kFind, number, 1});
       return;
     }
@@ -256,6 +262,26 @@ class ProgramOnIndex {
       const bool found = pair != pairs.end() && pair->first == number;
       history_.add(number, {CallKind::kFind, found, found ? pair->second : 0, called, returned, id});
       if (found) ++pair;
+    }
+  }
+
+  // Visits every pair. Each key counts as one find for each visit, or as a find of an absent key if it is not visited.
+  void walk(u32 id) {
+    const u64 called = history_.now();
+    std::vector<std::pair<u32, u64>> pairs;
+    index_.for_each(threads_[id], [&](const auto& key, u64 value) {
+      const u32 number = program_.number_of(key);
+      expect(number != ~u32{0}, "a walk visited a key that was never inserted");
+      pairs.emplace_back(number, value);
+    });
+    const u64 returned = history_.now();
+    std::vector<bool> visited(program_.keys.size());
+    for (const auto& [number, value] : pairs) {
+      visited[number] = true;
+      history_.add(number, {CallKind::kFind, true, value, called, returned, id});
+    }
+    for (u32 number = 0; number < visited.size(); ++number) {
+      if (!visited[number]) history_.add(number, {CallKind::kFind, false, 0, called, returned, id});
     }
   }
 
