@@ -111,6 +111,7 @@ class Sized {
   using Raw = typename Map::Raw;
   static constexpr bool kOrdered = Map::kOrdered;
   static constexpr bool kHints = Map::kHints;
+  static constexpr bool kWalksBesideWriters = Map::kWalksBesideWriters;
 
  private:
   using Store = Values<Machine>;
@@ -331,11 +332,25 @@ class Sized {
     const Inside inside(me);
     return index_.scan(me.index, from, limit, [&](const Raw& key, u64 word) { visit(key, Store::bytes(word)); });
   }
-  /// Calls `visit(key, ByteSpan)` for every pair, in order if the index has one. Must not run beside changes.
+  using Walk = typename Map::Walk;
+  /// Calls `visit(key, ByteSpan)` for the next pairs of the walk, as Synchronized::walk_on does. The thread is in the
+  /// values' epoch for the step, so other threads may replace a value or erase its key meanwhile.
+  template <class Visit>
+    requires(kWalksBesideWriters)
+  bool walk_on(ThreadState& me, Walk& walk, std::size_t most, Visit&& visit) const {
+    const Inside inside(me);
+    return index_.walk_on(me.index, walk, most, [&](const Raw& key, u64 word) { visit(key, Store::bytes(word)); });
+  }
+  /// Calls `visit(key, ByteSpan)` for every pair, in order if the index has one: a whole walk. If the index has no
+  /// walks, it must not run beside changes.
   template <class Visit>
   void for_each(ThreadState& me, Visit&& visit) const {
-    const Inside inside(me);
-    index_.for_each(me.index, [&](const Raw& key, u64 word) { visit(key, Store::bytes(word)); });
+    if constexpr (kWalksBesideWriters) {
+      for (Walk walk; walk_on(me, walk, kMostInAttempt, visit);) {}
+    } else {
+      const Inside inside(me);
+      index_.for_each(me.index, [&](const Raw& key, u64 word) { visit(key, Store::bytes(word)); });
+    }
   }
 
   /// Returns the memory; exact only while no operation runs.

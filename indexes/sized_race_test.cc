@@ -55,6 +55,7 @@ class AsNumbers {
   using Raw = typename Map::Raw;
   using ThreadState = typename Sized<Map>::ThreadState;
   static constexpr bool kOrdered = false;
+  static constexpr bool kWalksBesideWriters = Map::kWalksBesideWriters;
 
   AsNumbers(const Spec& policy, const MemoryConfig& memory) : sized_(memory, policy, memory) {}
   ThreadState join() { return sized_.join(); }
@@ -85,6 +86,10 @@ class AsNumbers {
     return sized_.upsert(me, key, SpelledNumber(number).bytes(), number_read);
   }
   bool erase(ThreadState& me, Raw key) { return sized_.erase(me, key, number_read); }
+  template <class Visit>
+  void for_each(ThreadState& me, const Visit& visit) const {
+    sized_.for_each(me, [&](const Raw& key, ByteSpan value) { visit(key, number_read(value)); });
+  }
 
  private:
   Sized<Map> sized_;
