@@ -2,17 +2,21 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cstdio>
 #include <latch>
 #include <memory>
 #include <optional>
+#include <string>
+#include <string_view>
 #include <thread>
 #include <utility>
 #include <vector>
 
 #include "indexes/chained/chained.h"
+#include "indexes/cuckoo/cuckoo.h"
 #include "library/map.h"
 #include "src/testing/catch.h"
 
@@ -195,6 +199,41 @@ TEMPLATE_TEST_CASE("Threads change one map at once, and no change is lost", "", 
   u64 pairs = 0;
   map.for_each([&](u64 key, u64 value) { pairs += key == value; });
   CHECK(pairs == won);
+}
+
+u64 value_of(u64 number, u64) { return number; }
+std::string value_of(u64 number, std::string_view) { return std::to_string(number) + std::string(number % 30, '.'); }
+
+TEMPLATE_TEST_CASE("for_each visits each key that stays, beside a thread that changes others", "",
+                   (Map<u64, u64, Chained>), (Map<u64, u64, Cuckoo>), (Map<u64, std::string, Cuckoo>),
+                   (Map<u64, std::string, Chained>), (Map<u64, u64>)) {
+  using Value = typename TestType::Value;
+  const auto value = [](u64 number) { return value_of(number, Value()); };
+  constexpr u64 kStay = 500, kCome = 20'000;
+  TestType map;
+  for (u64 key = 0; key < kStay; ++key) map.insert(key, value(key));
+  std::atomic<bool> ended = false;
+  std::thread changes([&] {
+    for (u64 key = kStay; key < kCome; ++key) {  // the table grows by five doublings
+      map.insert(key, value(key));
+      if (key % 3 == 0) map.erase(key);
+      map.upsert(key % kStay, value(key % kStay));
+    }
+    ended = true;
+  });
+  u64 walks = 0, wrong = 0;
+  for (bool last = false; !last; ++walks) {
+    last = ended;
+    std::vector<u32> visits(kStay);
+    map.for_each([&](u64 key, const auto& seen) {
+      wrong += seen != value(key);
+      if (key < kStay) ++visits[key];
+    });
+    wrong += static_cast<u64>(std::count_if(visits.begin(), visits.end(), [](u32 n) { return n != 1; }));
+  }
+  changes.join();
+  CHECK(walks >= 1);
+  CHECK(wrong == 0);
 }
 
 }  // namespace

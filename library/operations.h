@@ -115,7 +115,11 @@ class Operations {
   }
 
   /// Calls f(key, value) for every pair. An ordered map does it as range does, from its first key on. In any other map
-  /// the order is arbitrary, no thread may change the map meanwhile, and f must not use it.
+  /// the order is arbitrary. While other threads change the map, or f does:
+  ///   1. a key that is present throughout is visited at least once (in the tables of this project exactly once);
+  ///   2. every pair was present at some moment of the call, but perhaps not all at the same moment.
+  /// f may throw, and may use the map if values lie in cells. An index without walks (Index::kWalksBesideWriters)
+  /// allows neither changes nor such an f.
   template <std::invocable<KeyView, const ValueView&> F>
   void for_each(F&& f) const {
     if constexpr (Index::kOrdered) {
