@@ -70,6 +70,18 @@ void check_room_for_values(const Config& config, u64 memory_available) {
       static_cast<double>(memory_available) / 1e9));
 }
 
+/// Throws NoRoom if recorded calls take more memory than is available.
+void check_room_for_history(const Config& config, u64 memory_available) {
+  const std::optional<Recording> recording = config.recording();
+  if (!recording) return;
+  const u64 calls = recording->room_for(config.records, config.threads);
+  if (calls <= memory_available / Recording::kBytesOfCall) return;
+  throw NoRoom(fmt::format("{}: {} calls take {:.0f} GB; {:.1f} GB of memory are available; write calls=N",
+                           config.history ? "--history" : "--validate=history", calls,
+                           static_cast<double>(calls * Recording::kBytesOfCall) / 1e9,
+                           static_cast<double>(memory_available) / 1e9));
+}
+
 /// Fills in what a workload file defines instead of options. Returns why an option that was given has no effect.
 std::string take_file(Plan& plan, const Workload& workload, const Defaults& defaults) {
   Config& config = plan.config;
@@ -391,6 +403,7 @@ class Completion {
       plan_.widths.value = checked_bits(config_.value_size);
       fits([&] { check_room_for_values(config_, memory_available_); });
     }
+    fits([&] { check_room_for_history(config_, memory_available_); });
     // A file has its own keys for its inserts.
     if (mix().has(OpKind::kInsert) && !fills && !mix().has(OpKind::kErase) && !by_file() &&
         config_.records == capacity_) {

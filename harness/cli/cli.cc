@@ -76,6 +76,17 @@ std::string check_profile(const std::optional<std::string>& file, const std::vec
   return *file;
 }
 
+/// Checks that the file of --history can be written, and that one run writes it.
+void check_history_file(const std::vector<Plan>& runs) {
+  const auto& asked = runs.front().config.history;
+  if (!asked) return;
+  if (runs.size() > 1) {
+    throw InputError(
+        fmt::format("--history: a file has the calls of one run, and these are {}; name one of them", runs.size()));
+  }
+  const NewFile probe("history", asked->file);
+}
+
 /// Applies a value of an option. The error for a list without braces says how to write a list.
 void apply(const OptionEntry& option, Config& config, const std::string& value) {
   try {
@@ -261,6 +272,7 @@ RunCommand parse_run(const std::vector<std::string>& args, const Surroundings& h
     command.runs[i].words = words_of_run(command.runs[i].config, axes, i / reps, defaults);
   }
   command.profile = check_profile(profile, command.runs);
+  if (!elsewhere && !command.dry_run) check_history_file(command.runs);
   command.out = check_out(out, command.dry_run);
   return command;
 }

@@ -52,6 +52,20 @@ TEST_CASE("axes make a product, in which the last axis changes fastest", "[cli]"
   CHECK(runs({"--threads=1..2", "--sync={none,olc}"}).runs[1].config.sync.str() == "olc");
 }
 
+TEST_CASE("recorded calls are part of the point, and --validate=history records without a file", "[cli]") {
+  const Plan kept = runs({"--history=/tmp/latchlab.history,keys=all", "--records=1k"}).runs[0];
+  REQUIRE(kept.config.recording());
+  CHECK(kept.config.recording()->str() == "/tmp/latchlab.history,keys=all");
+  CHECK(kept.config.validate == Validate::kTally);
+  CHECK(contains(point_of(kept), " --history=/tmp/latchlab.history,keys=all --seed=1 --validate=tally"));
+  const Plan checked = runs({"--validate=history"}).runs[0];
+  CHECK_FALSE(checked.config.history);
+  REQUIRE(checked.config.recording());
+  CHECK(checked.config.recording()->file.empty());
+  CHECK(checked.config.recording()->share() == "1/64");
+  CHECK_FALSE(runs({"--validate=tally"}).runs[0].config.recording());
+}
+
 TEST_CASE("every option of a run is an axis", "[cli]") {
   for (const char* arg : {"--index={art,tbb}",
                           "--sync={none,spin}",
@@ -69,7 +83,7 @@ TEST_CASE("every option of a run is an axis", "[cli]") {
                           "--ops={1M,2M}",
                           "--sample={10ms,20ms}",
                           "--seed={1,2}",
-                          "--validate={tally,off}",
+                          "--validate={history,off}",
                           "--mem={local,bind:0,1}",
                           "--smt={avoid,pack}",
                           "--threads-per={run,cluster}",
@@ -416,6 +430,20 @@ TEST_CASE("wrong input is one line that says what would be right", "[cli]") {
       {{"ab", "--a=--sync=none", "--b=--sync=olc", "--profile=x.svg"}, "--profile has no meaning in harness ab"},
       {{"ab", "--a=--sync=none", "--b=--profile=x.svg"}, "--profile belongs to no variant"},
       {{"limits", "--profile=x.svg"}, "limits: --profile has no meaning here"},
+      {{"--history="}, "--history: the value is missing; write --history=FILE"},
+      {{"--history=keys=all"}, "--history: 'keys=all' does not begin with a file"},
+      {{"--history=x,keys=half"}, "--history: keys=half is no share of the keys; write keys=1/64 or keys=all"},
+      {{"--history=x,kees=all"}, "--history: there is no 'kees=all'; there are keys=1/64"},
+      {{"--history=/nowhere/calls"}, "history file '/nowhere/calls': cannot be written: No such file"},
+      {{"--history=x", "--threads={1,2}"}, "--history: a file has the calls of one run, and these are 2"},
+      {{"--history=x", "--reps=2"}, "--history: a file has the calls of one run, and these are 2"},
+      {{"--history=x", "--batch=16"}, "--history: recorded calls run one by one, not by --batch=16"},
+      {{"--validate=history", "--batch=16"}, "--validate=history: recorded calls run one by one, not by --batch=16"},
+      {{"--history=x,keys=all", "--latency=all"}, "with keys=all that leaves none for --latency; write keys=1/64"},
+      {{"--history=x,keys=all", "--rate=1M"}, "with keys=all that leaves none for --rate"},
+      {{"--history=x,calls=60G"}, "--history: 60000000000 calls take 3840 GB; 8.6 GB of memory are available"},
+      {{"ab", "--a=--sync=none", "--b=--sync=olc", "--history=x"}, "--history has no meaning in harness ab"},
+      {{"ab", "--a=--sync=none", "--b=--history=x"}, "--history belongs to no variant"},
       {{"--dry-run=yes"}, "--dry-run"},
       {{"ab", "--a=--sync=none", "--b=--sync=olc", "--dry-run"}, "--dry-run has no meaning in harness ab"},
       {{"ab", "--a=--sync=none", "--b=--dry-run"}, "--dry-run belongs to no variant"},

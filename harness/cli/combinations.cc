@@ -113,6 +113,26 @@ std::string no_open_loop(const Combination& point) {
   return "";
 }
 
+/// Returns why calls cannot be recorded in this run.
+std::string no_history(const Combination& point) {
+  const Config& config = point.config;
+  const std::optional<Recording> recording = config.recording();
+  if (!recording) return "";
+  const std::string_view option = config.history ? "--history" : "--validate=history";
+  if (config.batch.keys > 1) {
+    return fmt::format("{}: recorded calls run one by one, not by --batch={}; leave one of them out", option,
+                       batch_text(config.batch));
+  }
+  if (recording->keys.one_in == 1 && (config.rate || config.slo || config.latency_every != 0)) {
+    return fmt::format("{}: recorded calls are not timed, and with keys=all that leaves none for --{}; write keys=1/64",
+                       option,
+                       config.slo    ? "slo"
+                       : config.rate ? "rate"
+                                     : "latency");
+  }
+  return "";
+}
+
 std::string no_batch(const Combination& point) {
   const Config& config = point.config;
   const std::string& index = config.index.name;
@@ -192,7 +212,7 @@ std::string no_popularity(const Combination& point) {
 }  // namespace
 
 std::string why_not_together(const Combination& point) {
-  for (const auto why : {not_reached, not_possible, no_open_loop, no_batch, no_popularity}) {
+  for (const auto why : {not_reached, not_possible, no_open_loop, no_history, no_batch, no_popularity}) {
     if (std::string line = why(point); !line.empty()) return line;
   }
   return "";

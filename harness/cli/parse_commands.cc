@@ -71,7 +71,8 @@ AbCommand parse_ab(const std::vector<std::string>& args, const Surroundings& sur
        {std::pair{"reps", "--replicates=N"}, std::pair{"replicate", "--replicates=N"},
         std::pair{"out", "--json > FILE"}, std::pair{"block", "--seed=N"}, std::pair{"order", "--seed=N"},
         std::pair{"dry-run", "harness --dry-run"}, std::pair{"fit", "fewer --threads"},
-        std::pair{"profile", "harness --profile=FILE"}, std::pair{"topology", "harness --topology=MACHINE"}}) {
+        std::pair{"profile", "harness --profile=FILE"}, std::pair{"history", "harness --history=FILE"},
+        std::pair{"topology", "harness --topology=MACHINE"}}) {
     if (find(given, name) != nullptr) {
       throw InputError(fmt::format("--{} has no meaning in harness ab; did you mean {}?", name, instead));
     }
@@ -90,7 +91,7 @@ AbCommand parse_ab(const std::vector<std::string>& args, const Surroundings& sur
       Given own = read_options(split_like_shell(variant.line),
                                [](const std::string& name) -> const OptionEntry& { return option_row(name); });
       for (const char* name : {"out", "json", "profile", "progress", "reps", "fit", "topology", "dry-run", "block",
-                               "order", "replicate"}) {
+                               "order", "replicate", "history"}) {
         if (find(own, name) != nullptr) throw InputError(fmt::format("--{} belongs to no variant", name));
       }
       // An option of the variant overrides the common one.

@@ -6,6 +6,10 @@
 
 namespace latchlab {
 
+std::optional<Recording> Config::recording() const {
+  return history || validate != Validate::kHistory ? history : Recording();
+}
+
 KeyKind Config::key_kind() const { return KeySet::bytes(keys.name) ? KeyKind::kBytes : KeyKind::kU64; }
 
 std::string batch_text(const Batching& batch) {

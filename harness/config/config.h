@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "harness/config/arrivals.h"
+#include "harness/config/recording.h"
 #include "harness/config/slo.h"
 #include "src/base/batching.h"
 #include "src/base/spec.h"
@@ -41,9 +42,13 @@ template <>
 inline constexpr std::array kWords<HugePages>{"none"sv, "thp"sv};
 
 /// The check of the index at the end of a run: `--validate`.
-enum class Validate { kTally, kOff };
+enum class Validate {
+  kTally,    ///< the contents, against the tally of what was done
+  kHistory,  ///< that, and whether the recorded calls are linearizable
+  kOff,
+};
 template <>
-inline constexpr std::array kWords<Validate>{"tally"sv, "off"sv};
+inline constexpr std::array kWords<Validate>{"tally"sv, "history"sv, "off"sv};
 
 /// The form of progress: `--progress`.
 enum class ProgressMode { kAuto, kPlain, kNone };
@@ -126,6 +131,7 @@ struct Config {
   std::optional<Slo> slo;         ///< bound on the response time: an open loop searches for the rate that keeps it
   u64 seed = 1;
   Validate validate = Validate::kTally;
+  std::optional<Recording> history;  ///< the calls to record; unset: --history not given
   bool strict = false;  ///< refuse a run that would be degraded; a run that ends degraded or noisy has failed
   bool fit = false;     ///< skip a run for which this machine is too small
 
@@ -136,6 +142,8 @@ struct Config {
   [[nodiscard]] KeyKind key_kind() const;
   /// Returns true if values are in a store (indexes/sized.h), and false if each is a word in the index.
   [[nodiscard]] bool sized() const { return value_size != kPlainValueBytes; }
+  /// Returns which calls are recorded, if any are: --validate=history needs some even without --history.
+  [[nodiscard]] std::optional<Recording> recording() const;
 };
 
 /// The keys of a batch with --batch=auto.

@@ -35,6 +35,7 @@ std::string point_of(const Plan& plan) {
   point += fmt::format(" --sample={} --latency={}", duration_text(c.sample_ns), latency_text(c.latency_every));
   if (c.rows.value_or(0) != 0) point += fmt::format(" --rows={}", *c.rows);
   if (c.pmu != kDefaultPmu) point += fmt::format(" --pmu={}", c.pmu);
+  if (c.history) point += fmt::format(" --history={}", c.history->str());
   return point + fmt::format(" --seed={} --validate={}", c.seed, word(c.validate));
 }
 

@@ -29,6 +29,8 @@ enum class Mistake {
   kUncounted,    ///< a lookup in a thousand is not counted, if the toy counts operations
   kNoMemory,     ///< every insert after the 5000th throws std::bad_alloc
   kLateThrow,    ///< every insert after the 5000th inserts and then throws std::bad_alloc
+  kLostUpdate,   ///< an update or an upsert of a present key in a thousand says so and stores nothing
+  kStaleRead,    ///< a find in a thousand returns the value that the key had before the last change
   kFull,         ///< inserts throw IndexFull once 5000 keys are in the index
 };
 inline Mistake mistake = Mistake::kNone;
@@ -73,6 +75,10 @@ class Toy {
     }
     if (strikes(Mistake::kMissedKey, 1000)) return std::nullopt;
     if (strikes(Mistake::kWrongValue, 1000)) return ~found->second;
+    if (mistake == Mistake::kStaleRead) {
+      const auto old = old_.find(Owned(key));
+      if (old != old_.end() && strikes(Mistake::kStaleRead, 1000)) return old->second;
+    }
     return found->second;
   }
   bool insert(ThreadState&, Raw key, u64 value) {
@@ -93,12 +99,15 @@ class Toy {
     const std::lock_guard lock(mutex_);
     const auto found = map_.find(Owned(key));
     if (found == map_.end()) return false;
+    if (strikes(Mistake::kLostUpdate, 1000)) return true;
+    if (mistake == Mistake::kStaleRead) old_[found->first] = found->second;
     found->second = value;
     return true;
   }
   bool upsert(ThreadState&, Raw key, u64 value) {
     testing::VirtualTeam::spend(kOperationNs);
     const std::lock_guard lock(mutex_);
+    if (map_.contains(Owned(key)) && strikes(Mistake::kLostUpdate, 1000)) return false;
     return map_.insert_or_assign(Owned(key), value).second;
   }
   bool erase(ThreadState&, Raw key) {
@@ -149,6 +158,7 @@ class Toy {
 
   std::mutex mutex_;
   std::map<Owned, u64> map_;
+  std::map<Owned, u64> old_;  // values before the last updates, for kStaleRead
 };
 
 }  // namespace latchlab::toy

@@ -87,6 +87,7 @@ struct Slice {
   std::optional<OpKind> only;     // the kind of all requests, if they are of one kind
   bool teaches = true;            // an index that learns from lookups may learn from these
   const Request* gets = nullptr;  // the keys of multi-gets (Request::number)
+  const u8* marks = nullptr;      // 1 for each request whose calls are recorded, else 0; null if none are
 };
 
 /// One thread's access to the index, with what the harness asks of it besides.

@@ -76,7 +76,9 @@ void describe_plan(const Plan& plan, auto& field) {
   field("slo", unless(c.slo ? "" : "there is no bound to keep", c.slo ? c.slo->str() : ""),
         "bound on response times; the run searches for the highest rate that keeps it");
   field("seed", c.seed);
-  field("validate", c.validate);
+  field("validate", c.validate, "history: also the linearizability of recorded calls");
+  field("history", unless(c.history ? "" : "--history is not given", c.history ? c.history->str() : ""),
+        "file of recorded calls, share of the keys, and number of calls that there is room for if it was given");
   field("strict", c.strict);
 }
 

@@ -153,6 +153,17 @@ inline RunResult full_result() {
               .notes = {"DAMON is running"}};
   t.validation = {
       .mode = Validate::kTally, .passed = true, .expected_keys = u64{1000}, .found_keys = u64{1000}, .detail = ""};
+  t.history = History{.keys = "1/64",
+                      .room = 1'000'000,
+                      .calls = 500,
+                      .pending = 2,
+                      .ended_in = std::string("measure"),
+                      .ended_s = .5,
+                      .linearizable = false,
+                      .checked_keys = u64{16},
+                      .wrong_keys = u64{1},
+                      .undecided_keys = u64{0},
+                      .witness = std::string("key 5: two calls conflict\n  before these calls the key is absent\n")};
   identify(r);
   return r;
 }

@@ -357,6 +357,32 @@ void describe(Like<Validation> auto& v, auto& field) {
   field("detail", v.detail, "description of a mismatch in one line");
 }
 
+/// The recorded calls of a run.
+struct History {
+  std::string keys;  ///< "1/64", "all"
+  u64 room = 0, calls = 0, pending = 0;
+  OrReason<std::string> ended_in;
+  OrReason<double> ended_s;
+  OrReason<bool> linearizable;
+  OrReason<u64> checked_keys, wrong_keys, undecided_keys;
+  OrReason<std::string> witness;
+};
+void describe(Like<History> auto& h, auto& field) {
+  field.about("calls on a share of the keys, recorded from loading on");
+  field("keys", h.keys, "share of the keys whose calls are recorded, or all", kNotEmpty);
+  field("room", h.room, "number of calls that there was room for", kOneOrMore);
+  field("calls", h.calls, "number of recorded calls");
+  field("pending", h.pending, "those among them that had not returned when the recording ended");
+  field("ended_in", h.ended_in, "phase in which the recording was full and ended");
+  field("ended_s", h.ended_s, "time from the beginning of the recording to its end");
+  field("linearizable", h.linearizable,
+        "true if each key's calls have an order that agrees with their answers and with time");
+  field("checked_keys", h.checked_keys);
+  field("wrong_keys", h.wrong_keys, "keys whose calls have no such order");
+  field("undecided_keys", h.undecided_keys, "keys whose check reached its limit");
+  field("witness", h.witness, "key with such calls, and few of its calls that conflict, one a line");
+}
+
 /// A part of the measured phase: a number of operations, or a phase of the workload's file (rows.h).
 struct ResultRow {
   std::string phase;
@@ -442,6 +468,7 @@ struct TrialResult {
   Limits limits;
   Health health;
   Validation validation;
+  OrReason<History> history;
 
   /// Sets status and reason to `to` and `why` if `to` is worse than the status so far. Two exceptions:
   ///   1. The reasons of a degraded result are joined.
@@ -484,6 +511,7 @@ void describe(Like<TrialResult> auto& t, auto& field) {
   field("limits", t.limits);
   field("health", t.health);
   field("validation", t.validation);
+  field("history", t.history);
 }
 
 /// Gives this reason to every missing value that has none yet: the measured phase did not take place.

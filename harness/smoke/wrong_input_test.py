@@ -48,7 +48,7 @@ OPTIONS = """
 --batch=1:in-turn --records=0 --records=x --records=1.5 --records=-1 --records=99T --records=1m --records=99999999999999999999
 --warmup=-1s --warmup=1 --warmup=1h --warmup=99999999min --time=0 --time=1 --time=x --time=1us --time=999999999s --ops=0 --ops=x
 --sample=0 --sample=1us --latency=some --latency=sample --latency=sample:2 --latency=sample:0 --latency=sample:0.7 --seed=-1
---seed=x --validate=maybe --reps=0 --reps=10001 --reps=x --out= --out=/no/such/folder --out=/dev/null --json=1 --strict=1
+--seed=x --validate=maybe --history= --history=x,keys=2 --reps=0 --reps=10001 --reps=x --out= --out=/no/such/folder --out=/dev/null --json=1 --strict=1
 --progress=loud --block=x --order=1 --replicate=-1 --pmu=nosuch --pmu= -x threads=2 -- --=1 --help=1
 --index=at --sync=olk --sync=rtm:20,whait=1 --sync=own --threads=2..1 --threads={1,} --pmu=tzx --pmu=core,core --pmu=core,off
 --pmu={core,} --pmu=CYCLES:sometimes --pin=socket:99 --pin=list:9999 --alloc=arena+ --hugepages=1G --workload=lokup

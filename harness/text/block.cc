@@ -219,6 +219,21 @@ std::string validation_text(const Validation& v) {
   return v.found_keys ? fmt::format("passed: {} keys, as tallied", grouped(*v.found_keys)) : std::string("passed");
 }
 
+/// Returns a line about recorded calls, and the lines of calls that conflict.
+std::string history_lines(const History& h) {
+  const std::string verdict =
+      h.linearizable ? (*h.linearizable ? "linearizable" : "NOT LINEARIZABLE") : "-: " + h.linearizable.reason;
+  std::string text = line("history", fmt::format("{}   {} calls on {} of the keys{}", verdict, grouped(h.calls), h.keys,
+                                                 h.ended_in ? ", full in the phase " + *h.ended_in : ""));
+  if (!h.witness) return text;
+  for (std::size_t at = 0; at < h.witness->size();) {
+    const std::size_t end = std::min(h.witness->find('\n', at), h.witness->size());
+    text += line("", h.witness->substr(at, end - at));
+    at = end + 1;
+  }
+  return text;
+}
+
 }  // namespace
 
 std::string block_of(const RunResult& r) {
@@ -287,6 +302,7 @@ std::string block_of(const RunResult& r) {
   text += accessed_line(r);
   if (r.machine.numa_nodes > 1) text += line("nodes", page_nodes_text(t.placement));
   text += line("validation", validation_text(t.validation));
+  if (t.history) text += history_lines(*t.history);
   if (const auto times = grown_by_warmup(c, t)) {
     text += line("note", fmt::format("the warm-up changed the index: the measured phase began with {} keys, {:.3g} "
                                      "times {}, and ended with {}",

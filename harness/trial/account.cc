@@ -13,6 +13,7 @@
 #include "harness/config/values.h"
 #include "harness/host/on_processor.h"
 #include "harness/host/placement.h"
+#include "harness/trial/history_account.h"
 #include "harness/trial/latency_account.h"
 #include "harness/trial/offered_load.h"
 #include "harness/trial/pmu_account.h"
@@ -253,7 +254,10 @@ Validation validation_of(const Config& config, const Measurement& m) {
   out.mode = config.validate;
   if (!m.keeps) return out;
   if (config.validate == Validate::kOff) return no_validation();
-  return m.contents ? validate(m.tally, *m.contents) : out;
+  if (m.contents) out = validate(m.tally, *m.contents);
+  out.mode = config.validate;
+  if (config.validate == Validate::kHistory) add_history(m.history, out);
+  return out;
 }
 
 /// Returns the limits with the cost of an operation relative to them.
@@ -474,6 +478,7 @@ TrialResult document(const Plan& plan, const Topology& topology, const Measureme
       take(out.latency, latency_account(config, phase, *out.throughput, out.sync));
   }
   take(out.memory, memory_account(plan, m));
+  take(out.history, history_account(plan, m));
   if (m.measured && used_up(*plan.workload, m)) {
     found(Status::kOk,
           fmt::format("at the end all {} of --keys={} were in the index: inserts that came after the last of them "

@@ -19,6 +19,7 @@
 #include "harness/trial/meter.h"
 #include "harness/trial/phases.h"
 #include "src/base/types.h"
+#include "src/history/check_history.h"
 
 namespace latchlab {
 
@@ -56,6 +57,15 @@ struct MeasuredPhase {
   [[nodiscard]] u64 operations() const { return metered.seconds > 0 ? metered.operations : 0; }
 };
 
+/// The recorded calls.
+struct RecordedHistory {
+  u64 room = 0, calls = 0, pending = 0;
+  std::optional<std::string> ended_in;    ///< the phase in which a buffer was full, if one was
+  double ended_s = 0;                     ///< seconds of recording until then
+  std::optional<HistoryVerdict> verdict;  ///< for --validate=history
+  std::string not_written;                ///< why the file could not be written; empty if it was, or was not asked for
+};
+
 struct Measurement {
   // Observed before the first phase.
   OrReason<double> load_before;
@@ -89,6 +99,7 @@ struct Measurement {
   OrReason<double> nodes_per_fetch;
   StreamPrint print;
   std::optional<Contents> contents;  ///< for --validate
+  OrReason<RecordedHistory> history;
   Limits limits;
 
   /// Returns true if a thread threw an exception.

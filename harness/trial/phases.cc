@@ -51,11 +51,24 @@ std::string said_by(const std::exception_ptr& failure) {
 
 std::string Phases::begin() {
   team_.begin(config_.threads);
-  return everyone([&](u32 t) {
+  const std::string failure = everyone([&](u32 t) {
     if (seats_.binds) workers_[t].pinned = team_.pin(seats_.cpus[t]);
     // The result is ignored: a trial call before the run has found out if the kernel refuses.
     if (!plan_.places_chunks()) (void)team_.place(plan_.pages);
     workers_[t].runner = trial_.runner(clock_);
+  });
+  return failure.empty() && history_ != nullptr ? begin_recording() : failure;
+}
+
+/// Makes room for recorded calls, if the clock orders them. Returns the message of a thread's exception.
+std::string Phases::begin_recording() {
+  ClockRelay relay(team_, config_.threads);
+  const std::string failure = everyone([&](u32 t) { relay.run(t); });
+  not_recorded_ = relay.why_unordered();
+  if (!failure.empty() || !not_recorded_.empty()) return failure;
+  return everyone([&](u32 t) {
+    workers_[t].recorded =
+        std::make_unique<RecordedRun>(*history_, *maker_.recorded(), t, clock_, trial_.numbers(), plan_.widths.value);
   });
 }
 
@@ -248,6 +261,7 @@ u32 Phases::run_until_full(Worker& me, const Slice& slice, const std::atomic<boo
                            Latencies* latencies) {
   const u64 before = me.tally.operations();
   try {
+    if (me.recorded) return me.recorded->run(*me.runner, slice, stopped, me.tally, stop_requests, latencies);
     return me.runner->run(slice, stopped, me.tally, stop_requests, latencies);
   } catch (const IndexFull&) {
     full_.store(true, kRelaxed);  // relaxed: it is read when the threads are done

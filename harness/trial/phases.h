@@ -30,6 +30,7 @@
 #include "harness/trial/meeting.h"
 #include "harness/trial/meter.h"
 #include "harness/trial/open_loop.h"
+#include "harness/trial/recorded_run.h"
 #include "harness/trial/rounds.h"
 #include "harness/trial/request_maker.h"
 #include "harness/trial/turns.h"
@@ -40,6 +41,9 @@ namespace latchlab {
 /// The data of one thread of the team. No other thread touches it while a phase runs.
 struct alignas(kFalseSharingBytes) Worker {
   std::unique_ptr<Runner> runner;
+  // Runs the requests, if calls are recorded.
+  std::unique_ptr<RecordedRun> recorded;
+
   Tally tally;                           // since the index was empty
   Tally measured;                        // `tally` when the measured phase began
   RequestQueue requests;                 // made and not yet run; they outlast a phase
@@ -83,6 +87,11 @@ class Phases {
         in_turns_(trial.loads_in_turns()),
         dealer_(config_.threads, window, maker.stream().parts(), maker.stream().sections(), maker.stream().most_keys()),
         workers_(config_.threads) {}
+
+  /// Records calls on the keys of the maker's share from begin() on, until a buffer is full. Call it before begin().
+  void record(HistoryRecorder& recorder) { history_ = &recorder; }
+  /// Returns why calls cannot be recorded, in one line; empty if they can. Call it after begin().
+  [[nodiscard]] const std::string& not_recorded() const { return not_recorded_; }
 
   /// Starts the threads, each on its seat and with a runner of its own. Returns the message of an exception that a
   /// thread threw while it joined the index. Throws std::system_error if the system has no more threads.
@@ -148,6 +157,7 @@ class Phases {
 
  private:
   std::string everyone(const std::function<void(u32)>& task);
+  std::string begin_recording();
   void stop();
   /// A profile knows the stacks of operations by this function's name (commands/profile.h), so it is not inlined.
   [[gnu::noinline]] u32 run_until_full(Worker& me, const Slice& slice, const std::atomic<bool>& stopped,
@@ -175,6 +185,8 @@ class Phases {
   std::atomic<bool> full_{false};  // an insert found no room
   std::atomic<bool> stop_{false};  // ends the current phase; loads are relaxed, since it publishes nothing
   Rounds rounds_{team_, stop_};
+  HistoryRecorder* history_ = nullptr;  // null if no calls are recorded
+  std::string not_recorded_;
   std::function<void(const Worker&)> between_rounds_;
   std::function<void(std::size_t)> between_sections_;
   Meeting section_over_{team_};

@@ -1,5 +1,7 @@
 #include "harness/trial/request_maker.h"
 
+#include "harness/trial/recorded_run.h"
+
 #include <algorithm>
 #include <array>
 #include <optional>
@@ -123,7 +125,12 @@ void RequestQueue::refill(const RequestMaker& maker, u64 first, u32 count) {
   }
   maker.make(first, std::span(requests_).subspan(left, count), gets_, made_);
   kept_ = left;
-  rest_ = maker.slice(std::span(requests_).first(left + count), gets_);
+  const auto all = std::span<const Request>(requests_).first(left + count);
+  rest_ = maker.slice(all, gets_);
+  if (!maker.recorded()) return;
+  marks_.resize(std::max(marks_.size(), all.size()));
+  mark_requests(all, gets_, *maker.recorded(), !maker.stream().keys().bytes(), marks_);
+  rest_.marks = marks_.data();
 }
 
 Slice RequestQueue::only(const RequestMaker& maker, u64 first, u32 count) {

@@ -21,6 +21,7 @@
 
 #include "harness/loop/request.h"
 #include "harness/loop/trial.h"
+#include "src/history/recorder.h"
 #include "workloads/stream.h"
 
 namespace latchlab {
@@ -35,9 +36,15 @@ struct GeneratedOps {
 class RequestMaker {
  public:
   /// Makes requests of `stream`, which must outlive the maker. `may_be_gone`: the workload erases, or the index keeps
-  /// nothing. `value_bits` is 64 or 32. Operation n writes the stamp first_stamp + n.
-  RequestMaker(const Stream& stream, bool may_be_gone, u32 value_bits, u64 first_stamp = 0)
-      : stream_(stream), may_be_gone_(may_be_gone), value_bits_(value_bits), first_stamp_(first_stamp) {}
+  /// nothing. `value_bits` is 64 or 32. Operation n writes the stamp first_stamp + n. Calls on the keys of `recorded`
+  /// are recorded, if it is given.
+  RequestMaker(const Stream& stream, bool may_be_gone, u32 value_bits, u64 first_stamp = 0,
+               std::optional<KeyShare> recorded = {})
+      : stream_(stream),
+        may_be_gone_(may_be_gone),
+        value_bits_(value_bits),
+        first_stamp_(first_stamp),
+        recorded_(recorded) {}
 
   /// Makes the requests of the operations first, first + 1, ... and leaves these operations in `made` unless they are
   /// alike. Appends the keys of multi-gets to `gets`.
@@ -47,6 +54,7 @@ class RequestMaker {
   [[nodiscard]] Slice slice(std::span<const Request> requests, std::span<const Request> gets) const;
 
   [[nodiscard]] const Stream& stream() const { return stream_; }
+  [[nodiscard]] const std::optional<KeyShare>& recorded() const { return recorded_; }
 
  private:
   /// make() for keys of this type.
@@ -59,6 +67,7 @@ class RequestMaker {
   bool may_be_gone_;
   u32 value_bits_;
   u64 first_stamp_;
+  std::optional<KeyShare> recorded_;
 };
 
 /// A queue of requests made ready, of which a thread runs some at a time.
@@ -74,7 +83,10 @@ class RequestQueue {
   /// same maker. If it throws, the queue is empty.
   void refill(const RequestMaker& maker, u64 first, u32 count);
   /// Removes the first `count` requests of the rest, which were run.
-  void take(u32 count) { rest_.requests += count, rest_.count -= count; }
+  void take(u32 count) {
+    rest_.requests += count, rest_.count -= count;
+    if (rest_.marks != nullptr) rest_.marks += count;
+  }
   /// Keeps at most `count` requests of the rest.
   void limit_to(u64 count) { rest_.count = static_cast<u32>(std::min<u64>(rest_.count, count)); }
 
@@ -89,6 +101,7 @@ class RequestQueue {
  private:
   std::vector<Request> requests_;  // never shrinks: zeroing requests again would add to the cost of making them
   std::vector<Request> gets_;      // the keys of multi-gets among them
+  std::vector<u8> marks_;          // of the requests, if calls are recorded
   GeneratedOps made_;
   u32 kept_ = 0;  // requests that the last refill() kept in front of those that it made
   Slice rest_;

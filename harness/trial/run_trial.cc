@@ -31,6 +31,9 @@
 #include "harness/trial/rows.h"
 #include "harness/trial/slo_search.h"
 #include "harness/trial/request_maker.h"
+#include "src/history/check_history.h"
+#include "src/history/history_file.h"
+#include "src/history/recorder.h"
 #include "src/memory/accessed_bits.h"
 #include "workloads/distribution.h"
 #include "workloads/keys.h"
@@ -69,11 +72,17 @@ class Run {
         keys_(config_.keys, config_.seed),
         stream_(stream_for(config_.threads)),
         // The stamps of loaded records come before, so no two operations on a key write the same value.
-        maker_(*stream_, mix_.has(OpKind::kErase) || !trial.keeps(), plan.widths.value, config_.records),
+        recording_(trial.keeps() ? config_.recording() : std::nullopt),
+        maker_(*stream_, mix_.has(OpKind::kErase) || !trial.keeps(), plan.widths.value, config_.records,
+               recorded_keys()),
         window_(mix_.has(OpKind::kErase) && !workload_.trace()
                     ? workload_.least_records(config_.records, keys_.capacity())
                     : 0),
-        phases_(trial, plan, maker_, window_, team, progress) {}
+        phases_(trial, plan, maker_, window_, team, progress) {
+    if (!recording_) return;
+    history_.emplace(config_.threads, recording_->room_for(config_.records, config_.threads));
+    phases_.record(*history_);
+  }
 
   Measurement run() {
     look_before();
@@ -119,6 +128,7 @@ class Run {
       m_.start_failure = error.what();
       return false;
     }
+    recorded_from_ = team_.clock().now();
     m_.pinned = std::ranges::all_of(phases_.workers(), &Worker::pinned);
     return m_.join_failure.empty();
   }
@@ -126,7 +136,7 @@ class Run {
   bool load() {
     if (config_.records == 0) return true;  // a workload's file may ask for no records
     const MixStream loading = MixStream::loading(config_.seed, keys_, config_.records);
-    const RequestMaker maker(loading, false, plan_.widths.value);
+    const RequestMaker maker(loading, false, plan_.widths.value, 0, recorded_keys());
     note(phases_.chunks("load", config_.records,
                         [&](Worker& me, u64 first, u32 count) { return me.requests.only(maker, first, count); }));
     return unobstructed();
@@ -305,7 +315,41 @@ class Run {
 
   void note(const Phases::Outcome& phase) {
     m_.phases.push_back(phase);
+    if (history_ && !history_->goes_on() && !cut_in_) cut_in_ = phase.name;
     sum_up();
+  }
+
+  std::optional<KeyShare> recorded_keys() const { return recording_ ? std::optional(recording_->keys) : std::nullopt; }
+
+  /// Takes the recorded calls, writes them into their file, and checks them for --validate=history.
+  OrReason<RecordedHistory> take_history() {
+    using None = OrReason<RecordedHistory>;
+    if (!recording_) return None::missing("calls are recorded with --history or --validate=history");
+    if (!phases_.not_recorded().empty()) return None::missing(phases_.not_recorded());
+    RecordedHistory out;
+    out.room = history_->room();
+    RecordedCalls recorded = history_->collect();
+    std::vector<KeyedCall>& calls = recorded.calls;
+    out.calls = calls.size();
+    out.pending =
+        static_cast<u64>(std::ranges::count_if(calls, [](const KeyedCall& one) { return !one.call.has_returned(); }));
+    if (recorded.cut) {
+      out.ended_in = cut_in_.value_or("measure");
+      out.ended_s = static_cast<double>(*recorded.cut - std::min(*recorded.cut, recorded_from_)) / 1e9;
+    }
+    if (!recording_->file.empty()) {
+      try {
+        HistoryWriter file(recording_->file, calls.size());
+        for (const KeyedCall& one : calls) file.add(one.key, one.call);
+        file.keep();
+      } catch (const std::runtime_error& error) {
+        out.not_written = error.what();
+      }
+    }
+    if (config_.validate == Validate::kHistory) {
+      timed("history", [&] { return out.verdict = check_history(calls), out.calls; });
+    }
+    return out;
   }
 
   void sum_up() {
@@ -328,6 +372,7 @@ class Run {
     if (config_.validate != Validate::kOff) {
       timed("validate", [&] { return m_.contents = trial_.contents(), m_.tally.keys(); });
     }
+    m_.history = take_history();
     if (m_.operations() > 0) timed("limits", [&] { return m_.limits = team_.limits(plan_of_limits()), u64{0}; });
     m_.limits.loop_ns = loop;
     m_.limits.words_ns = m_.operations() > 0 ? words_ns() : Ns();
@@ -476,8 +521,12 @@ class Run {
   Recorder* const recorder_;
   const KeySet keys_;
   const std::unique_ptr<const Stream> stream_;
+  const std::optional<Recording> recording_;  // which calls are recorded, if any are
   const RequestMaker maker_;
   const u64 window_;  // records that the index holds while the workload replaces them (Phases)
+  std::optional<HistoryRecorder> history_;
+  u64 recorded_from_ = 0;              // the time at which the recording began
+  std::optional<std::string> cut_in_;  // the phase in which it was full
   Measurement m_;
   Phases phases_;
 };
