@@ -32,6 +32,7 @@
 #include "indexes/cuckoo/options.h"
 #include "indexes/cuckoo/seeded_bugs.h"
 #include "indexes/cuckoo/walk.h"
+#include "indexes/growing/path_growth.h"
 #include "indexes/growing/table.h"
 #include "indexes/path_search.h"
 #include "indexes/walked_pairs.h"
@@ -168,44 +169,12 @@ class CuckooTable {
     return true;
   }
 
-  /// The maintenance task of an insert. For a key that found no room: search, move, and if there is no path a run of
-  /// splits. For another key: the work that the table asks for.
-  class Growth {
-   public:
-    Growth() {}  // not defaulted: the arrays need no zeros
-    static Growth for_room() {
-      Growth growth;
-      growth.step_ = Step::kSearch;
-      return growth;
-    }
-    bool done() const { return step_ == Step::kTable && table_.done(); }
-    template <class Pool>
-    [[nodiscard]] bool prepare(Pool& pool) {
-      return table_.prepare(pool);
-    }
-    void one_done() { table_.one_done(); }
-    template <class Pool>
-    void release(Pool& pool) {
-      table_.release(pool);
-    }
-
-   private:
-    friend CuckooTable;
-    enum class Step : u8 { kTable, kSearch, kMove };
-
-    Step step_ = Step::kTable;
-    typename Table::Growth table_;
-    typename Table::Seen seen_;  // the size of the table before the search
-    u32 stale_ = 0;              // number of stale paths so far
-    u32 moves_ = 0;
-    std::array<u64, kMostMoves + 1> bucket_;  // key i moves from bucket i to bucket i + 1
-    std::array<Id, kMostMoves> moved_;
-  };
-
+  /// The maintenance task of an insert.
+  using Growth = growing::PathGrowth<Table, Id, kMostMoves>;
   bool asks_to_grow(const Key& key) const { return Table::asks_to_grow(key.raw() * kGoldenFactor >> 28); }
   template <class Tx>
   Attempt<StepResult> maintain_in(Tx& tx, const Key& key, const Growth& growth, Growth& after) {
-    switch (growth.step_) {
+    switch (growth.step()) {
       case Growth::Step::kSearch: return search_in(tx, key, growth, after);
       case Growth::Step::kMove:
         if constexpr (kSmall<Tx>) {
@@ -215,8 +184,7 @@ class CuckooTable {
         }
       case Growth::Step::kTable: break;
     }
-    after.step_ = Growth::Step::kTable;
-    return table_.grow_in(tx, growth.table_, after.table_, Rules(*this));
+    return growth.grow_in(tx, table_, after, Rules(*this));
   }
   u64 room() const { return table_.room(); }
 
@@ -625,7 +593,7 @@ class CuckooTable {
       std::array<u64, kSlots> others;  // the buckets to which the keys would go, prefetched together
       for (u32 slot = 0; slot < kSlots; ++slot) {
         if (slot == bucket->free_slot(word))
-          return path(growth, search, spot, seen, after);  // another thread has made room
+          return growth.found(search, spot, seen, after);  // another thread has made room
         ids[slot] = bucket->id_at(slot, number, word);
         if (leaf || !ids[slot]) continue;
         const Hashes both = ids[slot]->hashes();
@@ -635,98 +603,61 @@ class CuckooTable {
       }
       for (u32 slot = 0; slot < kSlots && !leaf && !search.full(); ++slot) {
         if (!ids[slot] || !search.come_to(others[slot], *ids[slot], spot)) continue;
-        if (has_room(*table_.at(others[slot]))) return path(growth, search, search.size() - 1, seen, after);
+        if (has_room(*table_.at(others[slot]))) return growth.found(search, search.size() - 1, seen, after);
       }
     }
-    if (unborn == 0) return no_path(growth, seen, after);
-    after = growth;
-    after.step_ = Growth::Step::kTable;
-    after.table_ = Table::birth_of(unborn);
-    return StepResult::kChanged;
+    return growth.no_path(unborn, seen, after);
   }
   /// Returns true if a bucket that was not entered seems to have a free slot.
   static bool has_room(const Bucket& bucket) {
     const Word word(bucket.word.load());
     return word.bits() != 0 && bucket.free_slot(word) != kSlots;
   }
-  /// Lets the table split a run, unless it has grown since `seen`, its size before the search.
-  static StepResult no_path(const Growth& growth, typename Table::Seen seen, Growth& after) {
-    after = growth;
-    after.step_ = Growth::Step::kTable;
-    after.table_ = Table::forced(seen);
-    return StepResult::kChanged;
-  }
-  static StepResult path(const Growth& growth, const Search& search, u32 end, typename Table::Seen seen,
-                         Growth& after) {
-    after = growth;
-    after.seen_ = seen;
-    after.step_ = Growth::Step::kMove;
-    u32 i = after.moves_ = search.moves(end);
-    after.bucket_[i] = search.bucket(end);
-    search.for_each_move(end, [&](u64 from, Id id) {
-      after.moved_[--i] = id;
-      after.bucket_[i] = from;
-    });
-    return StepResult::kChanged;
-  }
 
-  /// Moves every key of the path, the last one first, or reports a stale path. A stale path is a value and not a
-  /// restart, since another attempt would find the same.
+  /// Moves every key of the path, the last one first, or reports a stale path.
   template <class Tx>
   Attempt<StepResult> move_in(Tx& tx, const Growth& growth, Growth& after) {
-    after = growth;
-    after.step_ = Growth::Step::kTable;
-    after.table_.finish();
-    const u32 moves = growth.moves_;
-    if (moves == 0) return StepResult::kChanged;
+    const u32 moves = growth.moves();
+    if (moves == 0) return growth.has_room(after);
     std::array<Place<Tx>, kMostMoves + 1> places;
     std::array<u32, kMostMoves> from;
     for (u32 i = 0; i <= moves; ++i) {
       Place<Tx>& place = places[i];
-      place.at = tx.enter(table_.at(growth.bucket_[i]));
-      place.number = growth.bucket_[i];
+      place.at = tx.enter(table_.at(growth.bucket(i)));
+      place.number = growth.bucket(i);
       place.word = Word(place.at.word());
       const u32 bits = place.word.bits();
       // A slot tells its pair only in a bucket that is responsible for it.
       bool sound = bits != 0;
       if (i != 0) {
-        const Hashes arriving = growth.moved_[i - 1].hashes();
+        const Hashes arriving = growth.moved(i - 1).hashes();
         sound = cuckoo::answers(arriving.home(), place.number, bits) ||
                 cuckoo::answers(arriving.other(), place.number, bits);
       }
       if (i < moves) {
-        const Hashes leaving = growth.moved_[i].hashes();
+        const Hashes leaving = growth.moved(i).hashes();
         const bool stray = !place.is_home_of(leaving);
         sound = sound && (!stray || cuckoo::answers(leaving.other(), place.number, bits));
-        from[i] = place.slot_of(growth.moved_[i], stray);
+        from[i] = place.slot_of(growth.moved(i), stray);
       }
       if (Bugs::kTrustPath && i < moves && from[i] == kSlots) from[i] = 0;
-      if (!Bugs::kTrustPath && (!sound || (i < moves && from[i] == kSlots))) return stale(growth, after);
+      if (!Bugs::kTrustPath && (!sound || (i < moves && from[i] == kSlots))) return growth.stale(table_, after);
     }
     u32 to = places[moves].free_slot();
-    if (to == kSlots) return stale(growth, after);
+    if (to == kSlots) return growth.stale(table_, after);
     std::array<ReaderOf<Tx>, kMostMoves + 1> readers;
     for (u32 i = 0; i <= moves; ++i) readers[i] = places[i].at;
     if (!tx.upgrade(std::span<const ReaderOf<Tx>>(readers.data(), moves + 1))) return kRestart;
     for (u32 i = moves; i-- > 0; to = from[i]) {
-      const Hashes moved = growth.moved_[i].hashes();
+      const Hashes moved = growth.moved(i).hashes();
       const bool leaves_home = places[i].is_home_of(moved);
-      places[i + 1].put(to, growth.moved_[i], places[i].at->value[from[i]].load(), leaves_home);
+      places[i + 1].put(to, growth.moved(i), places[i].at->value[from[i]].load(), leaves_home);
       places[i].clear(from[i]);
       Word& home = (leaves_home ? places[i] : places[i + 1]).word;
       home = leaves_home ? noted(home, moved) : home.without(moved.tag());
     }
     for (u32 i = 0; i <= moves; ++i) places[i].finish_always(tx);
-    return StepResult::kChanged;
-  }
-  StepResult stale(const Growth& growth, Growth& after) const {
-    constexpr u32 kMostStale = 8;
-    if (growth.stale_ + 1 == kMostStale && table_.may_grow()) return no_path(growth, growth.seen_, after);
-    after = growth;
-    after.step_ = Growth::Step::kSearch;
-    // If the table may not grow, stale paths never end the search.
-    after.stale_ = std::min(growth.stale_ + 1, kMostStale - 1);
-    return StepResult::kChanged;
+    return growth.has_room(after);
   }
 
   /// Per cent of the slots beyond which the table grows. Seven pairs find a path at .95, four up to .94, three up to

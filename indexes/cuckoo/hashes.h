@@ -1,43 +1,21 @@
 #pragma once
-// The two buckets of a key in a cuckoo table, and what its home bucket knows of its strays.
+// What the home bucket of a key knows of its strays.
 //
-// A key's home is the bucket of its hash. Its other bucket is that of hash ^ jump(tag), where the tag is eight bits of
-// the hash. So either bucket and the tag give the other bucket, at every size of the table. A key in its other bucket
-// is a stray. The word of its home has its tag, so most misses read one bucket, a stray can be found without its key,
-// and the split of its home brings it back.
+// A key has a home and another bucket (indexes/growing/two_hashes.h). A key in its other bucket is a stray. The word of
+// its home has its tag, so most misses read one bucket, a stray can be found without its key, and the split of its home
+// brings it back.
 //
 //     word    | the latch's | tags : 8 each | the bucket's | many : 1 | bits : 6 | the latch's : 2 |
 //
 // The latch's bits are those of WordLatch (sync/version_latch.h). A bucket with more strays than tags has `many`, for
 // ever: then every miss reads the other bucket.
-#include "indexes/growing/buckets.h"
-#include "src/base/hash.h"
+#include "indexes/growing/two_hashes.h"
 
 namespace latchlab::cuckoo {
 
-/// The hashes of a key.
-class Hashes {
- public:
-  explicit constexpr Hashes(u64 home) : home_(home) {}
-  constexpr u64 home() const { return home_; }
-  constexpr u64 other() const { return home_ ^ jump(tag()); }
-  static constexpr u64 kMostTag = 255;
-  /// Returns the tag, 1 to kMostTag.
-  constexpr u64 tag() const { return ((home_ >> 56) * kMostTag >> 8) + 1; }
-  /// Returns the difference of the two hashes of keys with this tag.
-  static constexpr u64 jump(u64 tag) { return mix64(tag) >> 24; }
-
- private:
-  u64 home_;
-};
-
-/// Returns true if the bucket with this number and these bits is responsible for the hash.
-constexpr bool answers(u64 hash, u64 number, u32 bits) { return growing::low_bits(hash, bits) == number && bits != 0; }
-
-/// Returns the hash by which a key is in this bucket.
-constexpr u64 hash_here(Hashes hashes, u64 number, u32 bits) {
-  return answers(hashes.home(), number, bits) ? hashes.home() : hashes.other();
-}
+using Hashes = growing::TwoHashes;
+using growing::answers;
+using growing::hash_here;
 
 /// The word of a bucket with kOwn bits of its own.
 template <u32 kOwn>
