@@ -40,7 +40,7 @@ latchlab_add_index(cuckoo3       HEADER indexes/cuckoo/cuckoo.h        TYPE Cuck
 latchlab_add_index(cuckoo7       HEADER indexes/cuckoo/cuckoo.h        TYPE Cuckoo7       KEYS u64  MEANT_BY cuckoo slots 7)
 latchlab_add_index(simdht        HEADER indexes/simdht/simdht.h        TYPE SimdHt        KEYS u64 hashed POLICIES ${alone}
   MEANT_BY cuckoo shape)
-latchlab_add_index(memc3         HEADER indexes/memc3/memc3.h          TYPE MemC3         KEYS u64        POLICIES own)
+latchlab_add_index(memc3         HEADER indexes/memc3/memc3.h          TYPE MemC3         KEYS u64 hashed)
 latchlab_add_index(tbb           HEADER indexes/peers/tbb.h            TYPE Tbb           KEYS u64 bytes  POLICIES own)
 latchlab_add_index(tbb_unordered HEADER indexes/peers/tbb_unordered.h  TYPE TbbUnordered  KEYS u64 bytes  POLICIES own)
 latchlab_add_index(libcuckoo     HEADER indexes/peers/libcuckoo.h      TYPE LibCuckoo     KEYS u64 bytes  POLICIES own)

@@ -75,7 +75,7 @@ class Asked(Generated):
         self.assertNotIn("olc", lacking["cuckoo"])
         self.assertEqual(set(lacking["cuckoo"]) | {"olc"}, set(lacking["art"]))
         self.assertNotIn("null", lacking)
-        self.assertEqual(lacking["memc3"], ["own"])
+        self.assertEqual(lacking["libcuckoo"], ["own"])
 
     def test_an_option_of_another_index_means_this_one_as_its_header_says(self):
         self.ask("")

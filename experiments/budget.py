@@ -28,7 +28,7 @@ PAIRS = [
     *(("chained", policy) for policy in CLASSES), ("chained_line", "olc"),
     *(("vip", policy) for policy in CLASSES),
     *(("art", policy) for policy in (*CLASSES, "rowex")),
-    ("memc3", "own"),
+    *(("memc3", policy) for policy in CLASSES),
 ]
 OPERATIONS = {"lookup": "lookup", "miss": "lookup --negative=1", "update": "mix:update=100", "insert": "insert"}
 PAGE = pathlib.Path(__file__).resolve().parent.parent / "docs" / "performance.md"

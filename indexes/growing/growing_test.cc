@@ -7,6 +7,7 @@
 
 #include "indexes/chained/chained.h"
 #include "indexes/cuckoo/cuckoo.h"
+#include "indexes/memc3/memc3.h"
 #include "src/base/rng.h"
 #include "src/machine/native.h"
 #include "src/memory/memory.h"
@@ -68,6 +69,8 @@ TEST_CASE("cuckoo fills to .5 before it grows, with three slots to .65, with sev
   check_load<Cuckoo7>(.95, 7, 128);
 }
 
+TEST_CASE("memc3 fills to .95 before it grows, for any pattern of keys", "[release]") { check_load<MemC3>(.95, 4, 32); }
+
 TEST_CASE("chained has between .75 and 1.5 keys a bucket, for any pattern of keys", "[release]") {
   constexpr u64 kKeys = 128'000;  // in 131,072 buckets
   for (const Pattern& pattern : patterns()) {
@@ -109,6 +112,16 @@ TEST_CASE("a lookup in cuckoo reads one line, before and after a doubling", "[re
   CHECK(most > 1.02);  // the load was what the test needs
   for (; keys < 700'000; ++keys) index.insert(me, keys, keys);
   CHECK(visits(index, me, 0, keys) < 1.02);  // the strays have come home
+}
+
+TEST_CASE("a lookup in memc3 reads a bucket or two, each within one line", "[release]") {
+  Synchronized<MemC3, None<Native>, U64Key> index(Spec::parse("none"), MemoryConfig{});
+  auto me = index.join();
+  for (u64 key = 0; key < 480'000; ++key) index.insert(me, key, key);  // of 524,288 slots
+  const double hit = visits(index, me, 0, 480'000);
+  CHECK(hit > 1.1);  // the load is what the test needs
+  CHECK(hit < 1.5);
+  CHECK(visits(index, me, 480'000, 960'000) == 2);
 }
 
 /// Growth rules that split whenever they are asked.

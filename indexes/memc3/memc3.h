@@ -1,336 +1,348 @@
 #pragma once
 // `memc3`: the table with which SimdHT-Bench compares, after MemC3 (Fan, Andersen, Kaminsky, NSDI 2013), written anew.
-// A key has two buckets of four slots. A slot is a one-byte tag and a pointer to the pair. Slots are compared one by
-// one.
+// A key has two buckets of four slots (indexes/growing/two_hashes.h). A slot is a one-byte tag and the address of the
+// pair (bucket.h). Slots are compared one by one. The bucket and the tag of a key determine its other bucket, so the
+// search for a path reads no pair.
 //
-// The table synchronizes itself, so its policy word is `own`. There is one writer at a time, and readers write nothing.
-// All keys share 8192 versions. A writer that moves, removes or begins a key makes the key's version odd meanwhile. A
-// reader that finds the version odd or changed restarts. The bucket and the tag of a key determine its other bucket, so
-// the search for a path reads no pair.
+// A hit reads the first bucket or both, and one pair. A miss reads both buckets, and a pair for each key with its tag.
 //
-// Beyond the paper the table grows: the writer builds a table of twice as many buckets at once, while readers use the
-// old one. Pairs and outgrown tables are freed only with the index. So a reader that notices a change late has read
-// valid memory.
+//   1. A pair comes to a bucket, moves or goes only while the bucket is upgraded. So a hit validates one bucket.
+//   2. A key comes to its other bucket only while its home is upgraded: an insert there upgrades both, and a move both
+//      ends. (The split of a bucket only divides the keys that are there.)
+//   3. So a key that was in neither bucket is still absent while its home has not changed. A miss validates both
+//      buckets, and an insert at home upgrades that alone.
+//
+// An insert that finds both buckets full searches for a path (indexes/growing/path_growth.h). The search is
+// breadth-first. The attempt that moves the keys enters the path's buckets, checks that each slot still has a key that
+// may go to the next bucket, and moves the last key first. So no key is ever absent from the table. The key itself is
+// put by another attempt, as if there had always been room.
+//
+// The paper has one writer at a time, and 8192 versions that keys share. Here that is left to the policy: the versions
+// are those of `striped:N`, in which a bucket has a version instead of a key, or of `olc`, with a version in every
+// bucket. Writers lock the versions that they change, so there may be several. A coarse policy needs no versions.
+//
+// Beyond the paper the table grows by doubling, a run of buckets at a time (indexes/growing/table.h). During a doubling
+// a pair may have to be read to know to which half of a split bucket it can go.
 #include <array>
-#include <atomic>
-#include <memory>
-#include <mutex>
-#include <optional>
 #include <span>
 #include <string_view>
-#include <thread>
-#include <utility>
-#include <vector>
 
+#include "indexes/growing/path_growth.h"
+#include "indexes/growing/table.h"
+#include "indexes/memc3/bucket.h"
+#include "indexes/memc3/seeded_bugs.h"
 #include "indexes/path_search.h"
-#include "src/arch/prefetch.h"
-#include "src/base/hash.h"
 #include "src/base/key.h"
-#include "src/base/spec.h"
-#include "src/memory/memory_config.h"
+#include "src/machine/machine.h"
 #include "sync/attempt.h"
-#include "sync/change.h"
-#include "sync/own.h"
 
 namespace latchlab {
 
-template <class KeyType>
+template <class Layout, class KeyType>
 class MemC3 {
+  using Bucket = memc3::Bucket<Layout>;
+  using Pair = typename Bucket::Pair;
+  using Slot = typename Bucket::Slot;
+  using Hashes = memc3::Hashes;
+  using Bugs = memc3::BugFlags<typename Layout::Bugs::Flag>;
+  using Table = growing::Table<Layout, Bucket>;
+  template <class Tx>
+  using ReaderOf = typename Table::template ReaderOf<Tx>;
+  static constexpr u32 kSlots = Bucket::kSlots;
+  static constexpr u32 kMostMoves = 5, kMostSpots = 512;
+  using Search = PathSearch<u32, kMostSpots>;  // moves are named by slots
+
  public:
-  using Policy = Own;
   using Key = KeyType;
-  using Raw = u64;
   static constexpr std::string_view kName = "memc3";
   static constexpr bool kOrdered = false;
-  static constexpr std::string_view kOwnMemory = "memc3 allocates its tables and pairs with operator new";
+  static constexpr bool kBearsScouts = true;  // every loop over unvalidated data is bounded, and slots are whole words
 
-  /// The state of a thread: nothing but counters.
-  struct ThreadState {
-    Policy::Counters counters;
-  };
-
-  /// Makes an empty table. Throws InputError if `policy` has options, since it takes none.
-  MemC3(const Spec& policy, const MemoryConfig&) {
-    Policy::Options::parse(policy);
-    tables_.push_back(std::make_unique<Table>(kFirstBuckets));
-    table_.store(tables_.back().get(), kRelaxed);  // no other thread uses the index yet
-  }
+  MemC3() = default;
   MemC3(const MemC3&) = delete;
   MemC3& operator=(const MemC3&) = delete;
 
-  ThreadState join() { return {}; }
+  static std::size_t extra_bytes(const Key&) { return 0; }
 
-  std::optional<u64> find(ThreadState&, u64 key) const {
-    const u64 hash = mix64(key);
-    const std::atomic<u64>& version = version_of(hash);
-    for (u32 tries = 1;; ++tries) {
-      const u64 before = version.load(kAcquire);  // pairs with ~Changing
-      if ((before & 1) == 0) {
-        const Table& table = *table_.load(kAcquire);  // pairs with grow
-        std::optional<u64> found;
-        if (const Item* const item = table.find(hash, key))
-          found = item->value.load(kAcquire);  // pairs with put and new_item
-        // Relaxed: all loads before it acquire, so it comes after them.
-        if (version.load(kRelaxed) == before) return found;
-      }
-      if (tries % 64 == 0) std::this_thread::yield();
+  template <class Tx>
+  [[gnu::always_inline]] Attempt<Found> find_in(Tx& tx, const Key& key) const {
+    const Hashes hashes = hashes_of(key);
+    Place<Tx> first, second;
+    if (!look(tx, key, hashes, hashes.home(), first)) return kRestart;
+    if (first.pair != nullptr) return tx.confirm(Found(first.pair->value.load()), first.at);
+    if (!look(tx, key, hashes, hashes.other(), second)) return kRestart;
+    if (second.pair != nullptr) return tx.confirm(Found(second.pair->value.load()), second.at);
+    if (Bugs::kForgetFirst) return tx.confirm(Found(), second.at);
+    return tx.confirm(Found(), first.at, second.at);
+  }
+
+  /// Prefetches the first bucket of the key, and for an insert its other one.
+  template <class Tx>
+  [[gnu::always_inline]] void prefetch_in(Tx&, const Key& key, Hint hint) const {
+    const Hashes hashes = hashes_of(key);
+    table_.prefetch(hashes.home(), hint);
+    if (hint == Hint::kInsert) table_.prefetch(hashes.other(), hint);
+  }
+  /// Prefetches the pairs in the first bucket of the key that have its tag.
+  template <class Tx>
+  [[gnu::always_inline]] void prefetch_further_in(Tx&, const Key& key) const {
+    const Hashes hashes = hashes_of(key);
+    const Bucket* const bucket = table_.at(table_.guess(hashes.home()).number);
+    for (u32 i = 0; i < kSlots; ++i) {
+      const Slot slot = bucket->slot(i);
+      if (slot.tag() == hashes.tag()) Layout::Machine::prefetch(slot.pair(), Access::kRead);
     }
   }
-  /// Prefetches the first bucket of each key.
-  [[gnu::always_inline]] void prefetch(ThreadState&, std::span<const u64> keys, const auto&) const {
-    const Table& table = *table_.load(kAcquire);  // pairs with grow
-    for (const u64 key : keys) prefetch_read(&table.buckets[table.first(mix64(key))]);
-  }
-  /// Prefetches the pairs in the first bucket of each key that have its tag.
-  [[gnu::always_inline]] void prefetch_further(ThreadState&, std::span<const u64> keys) const {
-    const Table& table = *table_.load(kAcquire);  // pairs with grow
-    for (const u64 key : keys) {
-      const u64 hash = mix64(key);
-      for (const std::atomic<u64>& slot : table.buckets[table.first(hash)].slot) {
-        const u64 word = slot.load(kRelaxed);  // relaxed: the pair is not read
-        if (tag_in(word) == tag_of(hash)) prefetch_read(item_of(word));
-      }
+
+  template <class Tx>
+  [[gnu::always_inline]] Attempt<PutResult> put_in(Tx& tx, const Key& key, const auto value, Put how) {
+    const Hashes hashes = hashes_of(key);
+    Place<Tx> first, second;
+    if (!look(tx, key, hashes, hashes.home(), first)) return kRestart;
+    if (first.pair != nullptr) return change(tx, first, value, how);
+    if (!look(tx, key, hashes, hashes.other(), second)) return kRestart;
+    if (second.pair != nullptr) return change(tx, second, value, how);
+    if (how == Put::kUpdate) return tx.confirm(PutResult::kNo, first.at, second.at);
+    if (const u32 slot = first.at->free_slot(); slot != kSlots) {
+      if (!Bugs::kForgetOther && !second.at.follow(nullptr)) return kRestart;
+      Pair* const pair = tx.template make<Pair>(key.raw(), value.first());
+      if (pair == nullptr) return kNoMemory;
+      if (!table_.upgrade(tx, hashes.home(), +1, first.at)) return kRestart;
+      first.at->set(slot, Slot(hashes.tag(), pair));
+      return PutResult::kYes;
     }
-  }
-  bool insert(ThreadState&, u64 key, u64 value) { return put(key, value, Put::kInsert); }
-  bool update(ThreadState&, u64 key, u64 value) { return put(key, value, Put::kUpdate); }
-  bool upsert(ThreadState&, u64 key, u64 value) { return put(key, value, Put::kUpsert); }
-  bool erase(ThreadState&, u64 key) {
-    const std::lock_guard lock(writer_);
-    const u64 hash = mix64(key);
-    std::atomic<u64>* const slot = tables_.back()->slot_of(hash, key);
-    if (slot == nullptr) return false;
-    remove(hash, *slot);
-    return true;
-  }
-  /// Changes the key in one step from what is there to f(what is there).
-  template <class F>
-  Modified modify(ThreadState&, u64 key, const F& f) {
-    const std::lock_guard lock(writer_);
-    const u64 hash = mix64(key);
-    std::atomic<u64>* const slot = tables_.back()->slot_of(hash, key);
-    // Relaxed, since only writers store slots and values, under the lock.
-    Item* const item = slot == nullptr ? nullptr : item_of(slot->load(kRelaxed));
-    const Found before = item == nullptr ? Found() : Found(item->value.load(kRelaxed));
-    const Found after = f(before);
-    if (item == nullptr) {
-      if (after) add(hash, key, *after);
-    } else if (after) {
-      item->value.store(*after, kRelease);  // pairs with find
+    const u32 slot = second.at->free_slot();
+    if (slot == kSlots) return tx.confirm(PutResult::kNoRoom, first.at, second.at);
+    if constexpr (kSmall<Tx>) {
+      return tx.ask_for_more();
     } else {
-      remove(hash, *slot);
+      Pair* const pair = tx.template make<Pair>(key.raw(), value.first());
+      if (pair == nullptr) return kNoMemory;
+      if (!table_.upgrade(tx, hashes.home(), +1, first.at, second.at)) return kRestart;
+      second.at->set(slot, Slot(hashes.tag(), pair));
+      return PutResult::kYes;
     }
-    return {before, after};
   }
 
-  /// Visits every pair. No thread may change the table meanwhile.
+  template <class Tx>
+  Attempt<bool> erase_in(Tx& tx, const Key& key, const auto& wanted) {
+    const Hashes hashes = hashes_of(key);
+    Place<Tx> first, second;
+    if (!look(tx, key, hashes, hashes.home(), first)) return kRestart;
+    if (first.pair != nullptr) return remove(tx, hashes, first, wanted);
+    if (!look(tx, key, hashes, hashes.other(), second)) return kRestart;
+    if (second.pair != nullptr) return remove(tx, hashes, second, wanted);
+    return tx.confirm(false, first.at, second.at);
+  }
+
+  /// The maintenance task of an insert.
+  using Growth = growing::PathGrowth<Table, u32, kMostMoves>;
+  static bool asks_to_grow(const Key& key) { return Table::asks_to_grow(hashes_of(key).home()); }
+  template <class Tx>
+  Attempt<StepResult> maintain_in(Tx& tx, const Key& key, const Growth& growth, Growth& after) {
+    switch (growth.step()) {
+      case Growth::Step::kSearch: return search_in(tx, key, growth, after);
+      case Growth::Step::kMove:
+        if constexpr (kSmall<Tx>) {
+          return tx.ask_for_more();
+        } else {
+          return move_in(tx, growth, after);
+        }
+      case Growth::Step::kTable: break;
+    }
+    return growth.grow_in(tx, table_, after, Rules());
+  }
+  u64 room() const { return table_.room(); }
+
+  /// Returns the number of buckets that find_in reads.
+  template <class Tx>
+  Attempt<u64> visits_in(Tx& tx, const Key& key) const {
+    const Hashes hashes = hashes_of(key);
+    Place<Tx> first;
+    if (!look(tx, key, hashes, hashes.home(), first)) return kRestart;
+    return tx.confirm(u64{first.pair != nullptr ? 1u : 2u}, first.at);
+  }
+
+  /// Visits every pair, in no particular order. No thread may change the table meanwhile.
   template <class Visit>
-  void for_each(ThreadState&, Visit&& visit) const {
-    for (const Bucket& bucket : tables_.back()->buckets) {
-      for (const std::atomic<u64>& slot : bucket.slot) {
-        if (const u64 word = slot.load(kRelaxed))
-          visit(item_of(word)->key.load(kRelaxed), item_of(word)->value.load(kRelaxed));
-      }
-    }
+  void for_each(Visit&& visit) const {
+    for_each_pair([&](Pair* pair) { visit(pair->key, pair->value.load()); });
   }
-
-  /// O(tables). Exact while no thread changes the table.
-  Footprint bytes() const {
-    u64 bytes = slabs_.size() * kSlab * (sizeof(Item) + sizeof(Item*));
-    for (const auto& table : tables_) bytes += table->buckets.size() * sizeof(Bucket);
-    return {.live = bytes - free_.size() * sizeof(Item), .reserved = bytes};
+  /// Frees every block, for memory that is not released in bulk (--alloc=malloc).
+  template <class Pool>
+  void free_all(Pool& pool) {
+    for_each_pair([&](Pair* pair) { pool.free(pair, sizeof(Pair)); });
+    table_.free_all(pool);
   }
 
  private:
-  static constexpr u64 kFirstBuckets = 256, kSlab = 4096, kVersions = 8192;
-  static constexpr u32 kMostSpots = 512;
+  static Hashes hashes_of(const Key& key) { return Hashes(mix64(key.raw())); }
 
-  struct Item {
-    std::atomic<u64> key{0}, value{0};
-  };
-  /// A bucket. A slot is tag : 8 | address of the item : 56, or 0 if it is free. The tag is not 0. A slot is one word,
-  /// so that one store changes it.
-  struct alignas(32) Bucket {
-    std::atomic<u64> slot[4]{};
-  };
-  static u64 tag_of(u64 hash) { return hash >> 56 | (hash >> 56 == 0); }
-  static u64 tag_in(u64 slot) { return slot >> 56; }
-  static Item* item_of(u64 slot) { return reinterpret_cast<Item*>(slot << 8 >> 8); }
-  static u64 slot_for(u64 tag, const Item* item) { return tag << 56 | reinterpret_cast<u64>(item); }
-
-  struct Table {
-    explicit Table(u64 count) : buckets(count), mask(count - 1) {}
-
-    u64 first(u64 hash) const { return hash & mask; }
-    /// Returns the other bucket of an item with this tag in bucket b.
-    u64 other(u64 b, u64 tag) const { return (b ^ tag * 0xc6a4a7935bd1e995u) & mask; }
-
-    const Item* find(u64 hash, u64 key) const {
-      const u64 tag = tag_of(hash), b = first(hash);
-      for (const u64 at : {b, other(b, tag)}) {
-        for (const std::atomic<u64>& slot : buckets[at].slot) {
-          // Pairs with the store of the slot in place or move: the item is complete.
-          const u64 word = slot.load(kAcquire);
-          // Acquire: pairs with new_item. The item may belong to another key by now, and is complete then too.
-          if (tag_in(word) == tag && item_of(word)->key.load(kAcquire) == key) return item_of(word);
-        }
-      }
-      return nullptr;
-    }
-    std::atomic<u64>* slot_of(u64 hash, u64 key) {
-      const u64 tag = tag_of(hash), b = first(hash);
-      for (const u64 at : {b, other(b, tag)}) {
-        for (std::atomic<u64>& slot : buckets[at].slot) {
-          const u64 word = slot.load(kRelaxed);
-          if (tag_in(word) == tag && item_of(word)->key.load(kRelaxed) == key) return &slot;
-        }
-      }
-      return nullptr;
-    }
-    std::atomic<u64>* free_slot(u64 b) {
-      for (std::atomic<u64>& slot : buckets[b].slot) {
-        if (slot.load(kRelaxed) == 0) return &slot;
-      }
-      return nullptr;
-    }
-
-    std::vector<Bucket> buckets;
-    u64 mask;
+  /// A bucket that was entered to look for a key.
+  template <class Tx>
+  struct Place {
+    ReaderOf<Tx> at;
+    u32 slot = 0;          // that of the key, if its pair is there
+    Pair* pair = nullptr;  // null: the key is not in this bucket
   };
 
-  /// Makes a version odd as long as this object lives.
-  class Changing {
-   public:
-    explicit Changing(std::atomic<u64>& version) : version_(version) {
-      version_.store(version_.load(kRelaxed) + 1,
-                     kRelaxed);  // relaxed: the stores that it announces follow, and release
+  /// Looks for the key in the bucket that is responsible for `hash`, one of its two. Returns false to restart.
+  template <class Tx>
+  [[nodiscard, gnu::always_inline]] bool look(Tx& tx, const Key& key, Hashes hashes, u64 hash, Place<Tx>& place) const {
+    u64 number, word;
+    if (!table_.arrive_by_guess(tx, hash, number, place.at, word)) [[unlikely]]
+      return false;
+    for (u32 i = 0; i < kSlots; ++i) {
+      const Slot slot = place.at->slot(i);
+      if (slot.tag() != hashes.tag()) continue;
+      if (!place.at.follow(slot.pair())) [[unlikely]]
+        return false;
+      if (slot.pair()->key != key.raw()) continue;
+      place.slot = i;
+      place.pair = slot.pair();
+      break;
     }
-    ~Changing() { version_.store(version_.load(kRelaxed) + 1, kRelease); }  // pairs with find
-    Changing(const Changing&) = delete;
-    Changing& operator=(const Changing&) = delete;
-
-   private:
-    std::atomic<u64>& version_;
-  };
-  std::atomic<u64>& version_of(u64 hash) const { return versions_[hash >> 32 & (kVersions - 1)]; }
-
-  bool put(u64 key, u64 value, Put how) {
-    const std::lock_guard lock(writer_);
-    const u64 hash = mix64(key);
-    if (const std::atomic<u64>* const slot = tables_.back()->slot_of(hash, key)) {
-      if (how != Put::kInsert) item_of(slot->load(kRelaxed))->value.store(value, kRelease);  // pairs with find
-      return how == Put::kUpdate;
-    }
-    if (how == Put::kUpdate) return false;
-    add(hash, key, value);
     return true;
   }
 
-  /// Adds the pair of an absent key.
-  void add(u64 hash, u64 key, u64 value) {
-    Item* const item = new_item(key, value);
-    try {
-      while (!place(*tables_.back(), hash, item, Readers::kSome)) grow();
-    } catch (...) {
-      free_.push_back(item);
-      throw;
+  /// Completes an insert, update or upsert of a key that is present.
+  template <class Tx>
+  [[gnu::always_inline]] static Attempt<PutResult> change(Tx& tx, const Place<Tx>& place, const auto& value, Put how) {
+    if (how == Put::kInsert) return tx.confirm(PutResult::kNo, place.at);
+    if (!tx.upgrade(place.at)) return kRestart;
+    value.change(place.pair->value);
+    return how == Put::kUpdate ? PutResult::kYes : PutResult::kNo;
+  }
+  /// Removes the pair, unless it must stay.
+  template <class Tx>
+  [[gnu::always_inline]] Attempt<bool> remove(Tx& tx, Hashes hashes, const Place<Tx>& place, const auto& wanted) {
+    if (!wanted.fits(place.pair->value)) return tx.confirm(false, place.at);
+    if (!table_.upgrade(tx, hashes.home(), -1, place.at)) return kRestart;
+    place.at->set(place.slot, Slot());
+    tx.retire(place.pair, sizeof(Pair));
+    return true;
+  }
+
+  /// The growth rules of this table (indexes/growing/table.h).
+  struct Rules {
+    static constexpr u64 kMostLoad = 95;  // per cent; a little more, and searches find no path
+
+    static bool crowded(u64 keys, u32 bits) { return 100 * keys > kMostLoad * kSlots << bits; }
+    /// Returns true if a key without a path indicates keys that were chosen to collide.
+    static bool hopeless(u64 keys, u32 bits) { return bits >= 16 && 16 * keys < u64{kSlots} << bits; }
+    /// Prefetches the pairs of the bucket.
+    [[gnu::always_inline]] static void prefetch_for_split(const Bucket& bucket, u64, u32) {
+      for (u32 i = 0; i < kSlots; ++i) Layout::Machine::prefetch(bucket.slot(i).pair(), Access::kRead);
     }
-  }
-  /// Removes the pair of a key with this hash from its slot.
-  void remove(u64 hash, std::atomic<u64>& slot) {
-    Item* const item = item_of(slot.load(kRelaxed));  // relaxed, since only writers store it, under the lock
-    const Changing changing(version_of(hash));
-    slot.store(0, kRelease);  // pairs with Table::find
-    free_.push_back(item);    // new_item has reserved room for all items
-  }
-
-  Item* new_item(u64 key, u64 value) {
-    if (free_.empty()) {
-      free_.reserve((slabs_.size() + 1) * kSlab);
-      slabs_.push_back(std::make_unique<Item[]>(kSlab));
-      for (u64 i = kSlab; i-- > 0;) free_.push_back(&slabs_.back()[i]);
+    /// Splits a bucket. The new one is not locked: while it is unborn, no attempt finds a pair there, and only an
+    /// attempt that has locked the old bucket stores to it. When it is found, it is complete.
+    template <class Tx, class Reader>
+    static Attempt<bool> split_in(Tx& tx, const Reader& old, const Reader& born, u64 number) {
+      if (!tx.upgrade(old)) return kRestart;
+      old->split_to(*born.node(), number);
+      return true;
     }
-    Item* const item = free_.back();
-    free_.pop_back();
-    // No slot leads to the new key yet, but a slow reader may have read a slot of the item's previous key. If that
-    // reader looks for the new key, it must not find it here yet. The odd version makes it restart.
-    const Changing changing(version_of(mix64(key)));
-    item->value.store(value, kRelease);  // pairs with find, which sees the value if it sees the key
-    item->key.store(key, kRelease);      // pairs with Table::find
-    return item;
+  };
+
+  /// Finds the hash of the bucket to which a pair can go, in at least its lowest `wanted` bits. The pair is in the
+  /// bucket with this number, which has `bits` bits and tells as many. If more are wanted, the pair is read. Returns
+  /// false to restart.
+  template <class Tx>
+  [[nodiscard]] static bool destination(const ReaderOf<Tx>& at, u64 number, u32 bits, Slot slot, u32 wanted,
+                                        u64& hash) {
+    hash = number ^ Hashes::jump(slot.tag());
+    if (wanted <= bits) return true;
+    if (!at.follow(slot.pair())) return false;
+    const Hashes hashes = slot.pair()->hashes();
+    hash = growing::answers(hashes.home(), number, bits) ? hashes.other() : hashes.home();
+    return true;
   }
 
-  /// Tells whether other threads may be reading the table.
-  enum class Readers : u8 { kNone, kSome };
-
-  /// Inserts an item for an absent key. Returns false if there is no path for it.
-  bool place(Table& table, u64 hash, Item* item, Readers readers) {
-    const u64 tag = tag_of(hash), b = table.first(hash);
-    PathSearch<u32, kMostSpots> search;  // moves are named by slots
-    for (const u64 at : {b, table.other(b, tag)}) {
-      if (std::atomic<u64>* const slot = table.free_slot(at)) {
-        slot->store(slot_for(tag, item), kRelease);  // pairs with Table::find
-        return true;
-      }
-      search.begin(at);
+  /// Searches for a path. The attempt that moves the keys proves it.
+  template <class Tx>
+  Attempt<StepResult> search_in(Tx& tx, const Key& key, const Growth& growth, Growth& after) const {
+    const auto seen = table_.seen();
+    u64 unborn = 0;  // number of an unborn bucket that the search met, or 0
+    Search search;
+    const Hashes wanted = hashes_of(key);
+    for (const u64 hash : {wanted.home(), wanted.other()}) {
+      ReaderOf<Tx> at;
+      u64 number, word;
+      if (!table_.arrive_by_guess(tx, hash, number, at, word)) return kRestart;
+      search.begin(number);
     }
     for (u32 spot = 0; spot < search.size(); ++spot) {
-      const u64 at = search.bucket(spot);
-      for (u32 i = 0; i < 4 && !search.full(); ++i) {
-        const u64 next = table.other(at, tag_in(table.buckets[at].slot[i].load(kRelaxed)));
-        if (!search.come_to(next, i, spot)) continue;
-        if (std::atomic<u64>* room = table.free_slot(next)) {
-          search.for_each_move(search.size() - 1, [&](u64 from, u32 slot) {
-            room = move(table.buckets[from].slot[slot], *room, readers);
-          });
-          room->store(slot_for(tag, item), kRelease);  // pairs with Table::find
-          return true;
-        }
+      const u64 number = search.bucket(spot);
+      const auto at = tx.enter(table_.at(number));
+      const u32 bits = Bucket::bits_of(at.word());
+      if (bits == 0) {
+        unborn = number;
+        continue;
+      }
+      const bool leaf = search.moves(spot) == kMostMoves || search.full();
+      std::array<u64, kSlots> others;  // the buckets to which the keys would go, prefetched together
+      for (u32 i = 0; i < kSlots; ++i) {
+        const Slot slot = at->slot(i);
+        if (slot.empty()) return growth.found(search, spot, seen, after);  // another thread has made room
+        if (leaf) continue;
+        const u32 wanted_bits = table_.guess(number ^ Hashes::jump(slot.tag())).bits();
+        u64 hash;
+        if (!destination<Tx>(at, number, bits, slot, wanted_bits, hash)) return kRestart;
+        others[i] = table_.guess(hash).number;
+        Layout::Machine::prefetch(table_.at(others[i]), Access::kRead);
+      }
+      for (u32 i = 0; i < kSlots && !leaf && !search.full(); ++i) {
+        if (!search.come_to(others[i], i, spot)) continue;
+        if (has_room(*table_.at(others[i]))) return growth.found(search, search.size() - 1, seen, after);
       }
     }
-    return false;
+    return growth.no_path(unborn, seen, after);
   }
-  /// Moves an item to the free slot `room`. Returns the slot that has become free.
-  std::atomic<u64>* move(std::atomic<u64>& source, std::atomic<u64>& room, Readers readers) {
-    const u64 word = source.load(kRelaxed);
-    std::optional<Changing> changing;
-    if (readers == Readers::kSome) changing.emplace(version_of(mix64(item_of(word)->key.load(kRelaxed))));
-    room.store(word, kRelease);  // pairs with Table::find, like the next store
-    source.store(0, kRelease);
-    return &source;
+  /// Returns true if a bucket that was not entered seems to have a free slot.
+  static bool has_room(const Bucket& bucket) {
+    return Bucket::bits_of(bucket.word.load()) != 0 && bucket.free_slot() != kSlots;
   }
 
-  /// Replaces the table by one with twice as many buckets, or more if needed. No version changes, since the old table
-  /// stays as it is. A reader that has seen the version after a later move or removal sees the new table. Throws
-  /// std::bad_alloc, and then has changed nothing.
-  void grow() {
-    tables_.reserve(tables_.size() + 1);
-    for (u64 count = 2 * (tables_.back()->mask + 1);; count *= 2) {
-      auto larger = std::make_unique<Table>(count);
-      if (!copy(*tables_.back(), *larger)) continue;
-      table_.store(larger.get(), kRelease);  // pairs with find
-      tables_.push_back(std::move(larger));
-      return;
+  /// Moves the key of every slot of the path, the last one first, or reports a stale path. It need not be the key that
+  /// the search saw, if it may go to the same bucket.
+  template <class Tx>
+  Attempt<StepResult> move_in(Tx& tx, const Growth& growth, Growth& after) {
+    const u32 moves = growth.moves();
+    if (moves == 0) return growth.has_room(after);
+    std::array<ReaderOf<Tx>, kMostMoves + 1> at;
+    std::array<u32, kMostMoves + 1> bits;
+    for (u32 i = 0; i <= moves; ++i) {
+      at[i] = tx.enter(table_.at(growth.bucket(i)));
+      bits[i] = Bucket::bits_of(at[i].word());
     }
+    for (u32 i = 0; i < moves && !Bugs::kTrustPath; ++i) {
+      const Slot slot = at[i]->slot(growth.moved(i));
+      if (bits[i] == 0 || slot.empty()) return growth.stale(table_, after);
+      u64 hash;
+      if (!destination<Tx>(at[i], growth.bucket(i), bits[i], slot, bits[i + 1], hash)) return kRestart;
+      if (!growing::answers(hash, growth.bucket(i + 1), bits[i + 1])) return growth.stale(table_, after);
+    }
+    const u32 room = at[moves]->free_slot();
+    if (room == kSlots) return growth.stale(table_, after);
+    if (!tx.upgrade(std::span<const ReaderOf<Tx>>(at.data(), moves + 1))) return kRestart;
+    for (u32 n = 0; n < moves; ++n) {
+      const u32 i = Bugs::kRootFirst ? n : moves - 1 - n;
+      at[i + 1]->set(i + 1 == moves ? room : growth.moved(i + 1), at[i]->slot(growth.moved(i)));
+      at[i]->set(growth.moved(i), Slot());
+    }
+    return growth.has_room(after);
   }
-  bool copy(const Table& from, Table& to) {
-    for (const Bucket& bucket : from.buckets) {
-      for (const std::atomic<u64>& slot : bucket.slot) {
-        const u64 word = slot.load(kRelaxed);
-        if (word == 0) continue;
-        if (!place(to, mix64(item_of(word)->key.load(kRelaxed)), item_of(word), Readers::kNone)) return false;
+
+  template <class Visit>
+  void for_each_pair(const Visit& visit) const {
+    table_.for_each([&](const Bucket& bucket, u64) {
+      for (u32 i = 0; i < kSlots; ++i) {
+        if (const Slot slot = bucket.slot(i); !slot.empty()) visit(slot.pair());
       }
-    }
-    return true;
+    });
   }
 
-  std::atomic<const Table*> table_;
-  // Readers store nothing here.
-  alignas(kFalseSharingBytes) mutable std::array<std::atomic<u64>, kVersions> versions_{};
-  alignas(kFalseSharingBytes) std::mutex writer_;  // guards all fields below
-  std::vector<std::unique_ptr<Table>> tables_;     // the last one is current
-  std::vector<std::unique_ptr<Item[]>> slabs_;
-  std::vector<Item*> free_;
+  Table table_;
 };
 
 }  // namespace latchlab

@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "indexes/concepts.h"
-#include "indexes/memc3/memc3.h"
 #include "indexes/peers/libcuckoo.h"
 #include "indexes/peers/tbb.h"
 #include "indexes/peers/tbb_unordered.h"
@@ -116,7 +115,6 @@ TEST_CASE("Peers: a modification sees the value that it changes, and no change i
   check_modify<LibCuckoo<BytesKey>>();
   check_modify<TbbUnordered<U64Key>>();
   check_modify<TbbUnordered<BytesKey>>();
-  check_modify<MemC3<U64Key>>();
 }
 
 }  // namespace
