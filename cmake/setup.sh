@@ -8,6 +8,8 @@ bench_packages="g++ cmake ninja-build libfmt-dev nlohmann-json3-dev libhwloc-dev
 # Packages that `./test` adds: the test framework, the checker of JSON schemas, git for scratch repositories, objdump for the test of
 # generated code, pkg-config for the installed package, and an emulated machine with four NUMA nodes.
 test_packages="catch2 python3 python3-jsonschema git binutils pkgconf qemu-system-x86 busybox-static cpio"
+# Packages that `./test --all` adds, unless there is another Go: Go, for a second checker of histories.
+all_test_packages="golang-go"
 # Packages that `.ci/run` adds: a second compiler with libFuzzer, and the tools that check the style.
 ci_packages="clang-19 libclang-rt-19-dev clang-format-19 clang-tidy-19 doxygen"
 kernel_package=linux-image-cloud-amd64   # the kernel that the emulated machine boots
@@ -71,6 +73,7 @@ take_install() {
 purpose_of() {
   local left=" $* " purpose package these
   for purpose in "to build and run the harness:$bench_packages" "to run scripts:$export_packages" "to test it:$test_packages" \
+    "to run all tests:$all_test_packages" \
     "to draw figures:$experiment_packages" "to profile:$profile_packages" "to count instructions:$budget_packages" "besides:$*"; do
     these=""
     for package in ${purpose#*:}; do

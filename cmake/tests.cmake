@@ -175,6 +175,11 @@ endforeach()
 if("experiments/ci_test.py" IN_LIST scripts)
   set_tests_properties(experiments/ci_test.py PROPERTIES LABELS all RUN_SERIAL TRUE TIMEOUT 7200 SKIP_RETURN_CODE 77)
 endif()
+# It fetches a module of Go, and builds a checker of histories with it.
+set(porcupine src/history/porcupine/porcupine_test.py)
+if(porcupine IN_LIST scripts)
+  set_tests_properties(${porcupine} PROPERTIES LABELS all SKIP_RETURN_CODE 77)
+endif()
 # To run it alone: ctest -L emulated. The emulator keeps one processor busy for its guest, and at times another for its devices. Beside
 # other tests it would come close to its timeout.
 if("harness/smoke/emulated_machine_test.py" IN_LIST scripts)

@@ -1,9 +1,11 @@
-// A corpus of small histories that must pass and that must fail. Each goes through a file first.
+// The corpus of small histories that must pass and that must fail (corpus.txt). Each goes through a file first.
 #include "src/history/check_history.h"
 
+#include <fstream>
 #include <sstream>
 #include <stdexcept>
 #include <string>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -47,146 +49,39 @@ HistoryVerdict verdict_of(const std::vector<KeyedCall>& history) {
 }
 
 struct Named {
-  const char* name;
-  const char* text;
+  std::string name;
+  std::vector<KeyedCall> calls;
 };
 
-constexpr Named kRight[] = {
-    {"no call", ""},
-    {"one call after the other", R"(
-      1 1-2 insert 10 +
-      1 3-4 find 10 +
-      1 5-6 upsert 11 -
-      1 7-8 find 11 +
-      1 9-10 erase +
-      1 11-12 find -)"},
-    {"a find beside the insert finds it or not", R"(
-      1 1-9 insert 10 +
-      1 2-3 find -
-      1 4-5 find 10 +)"},
-    {"two inserts at once, of which one fails", R"(
-      1 1-5 insert 10 +
-      1 2-6 insert 11 -)"},
-    {"two upserts at once; the later one to return came first", R"(
-      1 1-5 upsert 10 +
-      1 2-4 upsert 11 -
-      1 7-8 find 11 +)"},
-    {"two upserts at once in the other order", R"(
-      1 1-5 upsert 10 -
-      1 2-9 upsert 11 +
-      1 6-7 find 10 +)"},
-    {"calls that touch count as overlapping", R"(
-      1 1-2 insert 10 +
-      1 2-3 find -)"},
-    {"keys do not constrain each other", R"(
-      1 1-2 insert 10 +
-      2 1-2 insert 10 +
-      1 3-4 erase +
-      2 5-6 find 10 +)"},
-    {"a call that never returned was seen", R"(
-      1 1-0 upsert 10 ?
-      1 5-6 find 10 +)"},
-    {"a call that never returned was not seen", R"(
-      1 1-0 upsert 10 ?
-      1 5-6 find -)"},
-    {"compare-and-swaps in a row", R"(
-      1 1-2 insert 10 +
-      1 3-9 update 11 + 10
-      1 3-9 update 12 + 11
-      1 3-9 erase + 12
-      1 10-11 find -)"},
-    {"a batch of lookups is no snapshot", R"(
-      1 1-2 insert 10 +
-      2 1-2 insert 20 +
-      1 3-4 update 11 +
-      2 5-6 update 21 +
-      1 1-9 find 10 +
-      2 1-9 find 21 +)"},
-    {"an erase and an insert beside a find of either value", R"(
-      1 1-2 insert 10 +
-      1 3-9 erase +
-      1 4-8 insert 11 +
-      1 5-6 find 10 +
-      1 5-7 find 11 +)"},
-};
-
-constexpr Named kWrong[] = {
-    {"a value that no call wrote", "1 1-2 find 10 +"},
-    {"a value of another key", R"(
-      1 1-2 insert 10 +
-      2 1-2 insert 20 +
-      1 3-4 find 20 +)"},
-    {"a value from the future", R"(
-      1 1-2 find 10 +
-      1 3-4 insert 10 +)"},
-    {"a lost insert", R"(
-      1 1-2 insert 10 +
-      1 3-4 find -)"},
-    {"a lost update", R"(
-      1 1-2 insert 10 +
-      1 3-4 update 11 +
-      1 5-6 find 10 +)"},
-    {"a stale find beside no change", R"(
-      1 1-2 insert 10 +
-      1 3-4 upsert 11 -
-      1 5-9 find 10 +)"},
-    {"two inserts succeeded", R"(
-      1 1-5 insert 10 +
-      1 2-6 insert 11 +)"},
-    {"two erases succeeded", R"(
-      1 1-2 insert 10 +
-      1 3-9 erase +
-      1 4-8 erase +)"},
-    {"an erased key came back", R"(
-      1 1-2 insert 10 +
-      1 3-4 erase +
-      1 5-6 find 10 +)"},
-    {"an insert failed on an absent key", R"(
-      1 1-2 insert 10 +
-      1 3-4 erase +
-      1 5-6 insert 11 -)"},
-    {"an update succeeded on an absent key", "1 1-2 update 10 +"},
-    {"a value was seen and then not yet", R"(
-      1 1-9 insert 10 +
-      1 2-3 find 10 +
-      1 4-5 find -)"},
-    {"two finds saw two updates in different orders", R"(
-      1 1-2 insert 10 +
-      1 3-20 update 11 +
-      1 3-20 update 12 +
-      1 4-5 find 11 +
-      1 6-7 find 12 +
-      1 4-5 find 12 +
-      1 6-7 find 11 +)"},
-    {"two compare-and-swaps replaced one value", R"(
-      1 1-2 insert 10 +
-      1 3-9 update 11 + 10
-      1 4-8 update 12 + 10)"},
-    {"an erase says another value than was there", R"(
-      1 1-2 insert 10 +
-      1 3-4 update 11 +
-      1 5-6 erase + 10)"},
-    {"a batch that missed a key which was there all the time", R"(
-      1 1-2 insert 10 +
-      2 1-2 insert 20 +
-      1 3-9 find 10 +
-      2 3-9 find -)"},
-    {"a resize that lost an update beside it", R"(
-      1 1-2 insert 10 +
-      1 3-6 update 11 +
-      1 4-5 find 11 +
-      1 7-8 find 10 +)"},
-    {"a call that never returned was seen and undone", R"(
-      1 1-2 insert 10 +
-      1 3-0 upsert 11 ?
-      1 5-6 find 11 +
-      1 7-8 find 10 +)"},
-};
+/// Returns the histories of the corpus that have this word, `right` or `wrong`.
+std::vector<Named> corpus(const std::string& word) {
+  std::ifstream file(source_folder() + "/src/history/corpus.txt");
+  REQUIRE(file);
+  std::vector<Named> out;
+  std::string name, text;
+  const auto end_history = [&] {
+    if (name.starts_with(word)) out.push_back({name, history_of(text)});
+    text.clear();
+  };
+  for (std::string line; std::getline(file, line);) {
+    if (line.starts_with('#')) continue;
+    if (line.starts_with(' ')) {
+      text += line + '\n';
+      continue;
+    }
+    end_history();
+    name = line;
+  }
+  end_history();
+  return out;
+}
 
 TEST_CASE("History corpus: right histories pass") {
-  for (const auto& [name, text] : kRight) {
+  const std::vector<Named> histories = corpus("right");
+  CHECK(histories.size() == 13);
+  for (const auto& [name, calls] : histories) {
     CAPTURE(name);
-    const HistoryVerdict verdict = verdict_of(history_of(text));
+    const HistoryVerdict verdict = verdict_of(calls);
     CHECK(verdict.answer == Linearizable::kYes);
     CHECK(verdict.wrong + verdict.undecided == 0);
     CHECK_FALSE(verdict.shown);
@@ -194,15 +89,16 @@ TEST_CASE("History corpus: right histories pass") {
 }
 
 TEST_CASE("History corpus: wrong histories fail, with a witness of few calls") {
-  for (const auto& [name, text] : kWrong) {
+  const std::vector<Named> histories = corpus("wrong");
+  CHECK(histories.size() == 18);
+  for (const auto& [name, calls] : histories) {
     CAPTURE(name);
-    const std::vector<KeyedCall> history = history_of(text);
-    const HistoryVerdict verdict = verdict_of(history);
+    const HistoryVerdict verdict = verdict_of(calls);
     CHECK(verdict.answer == Linearizable::kNo);
     CHECK(verdict.wrong == 1);
     REQUIRE(verdict.shown);
     CHECK(!verdict.shown->witness.calls.empty());
-    CHECK(verdict.shown->witness.calls.size() <= history.size());
+    CHECK(verdict.shown->witness.calls.size() <= calls.size());
   }
 }
 
