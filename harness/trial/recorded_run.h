@@ -37,7 +37,7 @@ namespace latchlab {
 class RecordedRun {
  public:
   /// Prepares to record calls of the calling thread, which is number `thread`, and makes room for them. `numbers`: keys
-  /// are numbers. `value_bits` is 64 or 32. Throws std::bad_alloc.
+  /// are numbers. `value_bits` are those of a value. Throws std::bad_alloc.
   RecordedRun(HistoryRecorder& recorder, KeyShare keys, u32 thread, Clock& clock, bool numbers, u32 value_bits);
 
   /// Does what runner.run() does, and records the calls of marked requests.

@@ -77,8 +77,6 @@ class HistoryRecorder {
     }
     return std::span(log.slots).subspan(std::exchange(log.used, log.used + count), count);
   }
-  /// Takes back the thread's last `count` slots, whose calls did not take place.
-  void put_back(u32 thread, u64 count) { logs_[thread].used -= count; }
 
   /// Returns how many calls the buffers have room for.
   [[nodiscard]] u64 room() const { return room_ * logs_.size(); }

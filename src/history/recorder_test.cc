@@ -39,8 +39,6 @@ TEST_CASE("recorded calls have their thread, and those under way at the end have
   record(recorder, 0, 7, {kInsert, true, 70, 1, 2});
   record(recorder, 1, 7, {kFind, true, 70, 3, 4});
   record(recorder, 1, 7, {kUpdate, true, 71, 5, kNeverReturned, 0, 70});
-  record(recorder, 1, 8, {kFind, false, 0, 6, 7});
-  recorder.put_back(1, 1);
   const RecordedCalls recorded = recorder.collect();
   CHECK_FALSE(recorded.cut);
   REQUIRE(recorded.calls.size() == 3);
