@@ -11,8 +11,10 @@
 //     Map ------> Members ------> State of a thread: its memory, its place in the reclaimer, its count of pairs
 //      |                     \--> State of a Session
 //      v
-//     Synchronized<Index, Policy>           values of up to eight bytes, in its cells (sync/synchronized.h)
-//     Sized<Synchronized<Index, Policy>>    other values, in a store (indexes/sized.h)
+//     Pairs = Synchronized<Index, Policy>           the index with its own keys (sync/synchronized.h)
+//           | ByHash<Synchronized<Index, Policy>>   strings over an index of numbers (indexes/by_hash.h)
+//     Pairs           values of up to eight bytes, in its cells
+//     Sized<Pairs>    other values, in a store (indexes/sized.h)
 //
 // Threads
 //   1. A thread joins at its first call, which takes a mutex, and leaves when it exits (members.h).
@@ -31,6 +33,7 @@
 #include <utility>
 
 #include "indexes/art/art.h"
+#include "indexes/by_hash.h"
 #include "library/keys.h"
 #include "library/members.h"
 #include "library/operations.h"
@@ -46,9 +49,24 @@ namespace latchlab {
 
 namespace library {
 
+/// An index that declares that it takes numbers only. Its key is U64Key, whatever the map's is.
+template <class Index>
+concept KeysAreNumbers = requires { requires Index::kKeysAreNumbers; };
+
+/// The index and the policy with these keys, and u64 cells.
+template <template <class, class> class Index, class Policy, class Key>
+struct PairsOf {
+  using Type = Synchronized<Index, Policy, Key>;
+};
+template <template <class, class> class Index, class Policy>
+  requires KeysAreNumbers<Index<typename Policy::Layout, BytesKey>>
+struct PairsOf<Index, Policy, BytesKey> {
+  using Type = ByHash<Synchronized<Index, Policy, U64Key>>;
+};
+
 /// The index of a map, which keeps its values too.
 template <class Key, class Kind, template <class, class> class Index, class Policy>
-using IndexOf = typename Kind::template Index<Synchronized<Index, Policy, typename KeyForms<Key>::Key>>;
+using IndexOf = typename Kind::template Index<typename PairsOf<Index, Policy, typename KeyForms<Key>::Key>::Type>;
 
 template <class Index>
 class State final : public Member {
@@ -95,7 +113,7 @@ class Map : public Operations<
                 Key, typename KindOfValue<MappedValue>::Type> {
   using Kind = typename KindOfValue<MappedValue>::Type;
   using Policy = PolicyTemplate<Native>;
-  using Pairs = Synchronized<IndexTemplate, Policy, typename KeyForms<Key>::Key>;
+  using Pairs = typename library::PairsOf<IndexTemplate, Policy, typename KeyForms<Key>::Key>::Type;
   using Index = library::IndexOf<Key, Kind, IndexTemplate, Policy>;
   using State = library::State<Index>;
 

@@ -9,6 +9,7 @@
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -24,6 +25,22 @@
 #include "sync/rwspin.h"
 
 namespace latchlab {
+namespace {
+
+/// A name for cuckoo under a hash with three values, so that many keys collide.
+template <class Layout, class Key>
+struct CollidingCuckoo;
+struct ThreeHashes {
+  static u64 of(std::string_view key) { return key.size() % 3; }
+};
+
+}  // namespace
+
+template <class Policy>
+struct library::PairsOf<CollidingCuckoo, Policy, BytesKey> {
+  using Type = ByHash<Synchronized<Cuckoo, Policy, U64Key>, ThreeHashes>;
+};
+
 namespace {
 
 template <class M, class... Bounds>
@@ -302,6 +319,101 @@ TEST_CASE("A map over any index and policy does what std::map does") {
   check_against_std_map<Map<int, int, Cuckoo>>();
   check_against_std_map<Map<int, int, Chained, Mutex>>();
   check_against_std_map<Map<int, int, Vip>>();
+}
+
+/// Returns the value of a number, as the map keeps values.
+template <class Value>
+Value made_of(u64 number) {
+  if constexpr (std::is_same_v<Value, std::string>) {
+    return std::string(number % 40, static_cast<char>('a' + number % 26));
+  } else {
+    return static_cast<Value>(number);
+  }
+}
+
+TEMPLATE_TEST_CASE("A table of numbers keeps strings as keys, also those with equal hashes", "",
+                   (Map<std::string, u64, Cuckoo>), (Map<std::string, float, Cuckoo, Rtm>),
+                   (Map<std::string, u64, Cuckoo, RwSpin>), (Map<std::string, u64, CollidingCuckoo>),
+                   (Map<std::string, std::string, Cuckoo>), (Map<std::string, std::string, CollidingCuckoo>),
+                   (Map<std::string, std::string, CollidingCuckoo, Rtm>)) {
+  using Value = typename TestType::Value;
+  std::vector<std::string> keys{"", std::string(1, '\0'), std::string(2, '\0'), std::string("\0\1", 2), "\xff"};
+  for (int i = 0; i < 60; ++i) keys.push_back(std::to_string(i * i * i));
+  for (const char last : {'x', 'y'}) keys.push_back(std::string((64 << 10) - 1, 'x') + last);
+  TestType map;
+  std::map<std::string, Value> model;
+  Rng rng(test_seed());
+  bool same = true;
+  for (u64 i = 0; i < 20'000; ++i) {
+    const std::string& key = keys[rng.below(keys.size())];
+    const Value value = made_of<Value>(rng.below(1000));
+    const auto at = model.find(key);
+    const bool there = at != model.end();
+    const auto says = [](const std::optional<Value>& answer, const Value* expected) {
+      return answer.has_value() == (expected != nullptr) && (expected == nullptr || *answer == *expected);
+    };
+    const Value* const before = there ? &at->second : nullptr;
+    switch (rng.below(6)) {
+      case 0: same = same && map.insert(key, value) == model.emplace(key, value).second; break;
+      case 1: same = same && map.upsert(key, value) == model.insert_or_assign(key, value).second; break;
+      case 2: same = same && map.erase(key) == (model.erase(key) == 1); break;
+      case 3:
+        same = same && map.update(key, value) == there;
+        if (there) at->second = value;
+        break;
+      case 4: {
+        const auto done = map.modify(
+            key, [&](const std::optional<Value>& now) { return now ? std::nullopt : std::optional<Value>(value); });
+        same = same && says(done.before, before) && says(done.after, there ? nullptr : &value);
+        there ? (void)model.erase(key) : (void)model.emplace(key, value);
+        break;
+      }
+      default: same = same && says(map.find(key), before);
+    }
+  }
+  CHECK(same);
+  CHECK(map.size() == model.size());
+  std::map<std::string, Value> visited;
+  map.for_each([&](std::string_view key, const auto& value) { visited.emplace(key, value); });
+  CHECK(visited == model);
+
+  const std::vector<std::string_view> views(keys.begin(), keys.end());
+  std::vector<std::optional<Value>> found(keys.size(), made_of<Value>(1));
+  map.find_batch(views, found);
+  for (std::size_t i = 0; i < keys.size(); ++i) same = same && found[i] == map.find(keys[i]);
+  CHECK(same);
+  CHECK(map.bytes().live > 0);
+  CHECK_FALSE(TestType::kOrdered);
+}
+
+TEST_CASE("A table of numbers gives back the memory of its string keys") {
+  MemoryConfig memory;
+  memory.limit = u64{64} << 20;  // up to 64 erased keys wait in each of three epochs
+  Map<std::span<const std::byte>, std::string, Cuckoo> map("olc", memory);
+  std::vector<std::byte> key(64 << 10);
+  for (u32 i = 0; i < 4000; ++i) {  // 256 MB of keys and as much of values, one after the other
+    std::memcpy(key.data(), &i, sizeof i);
+    REQUIRE(map.insert(key, std::string(64 << 10, 'v')));
+    REQUIRE(map.erase(key));
+  }
+  CHECK(map.size() == 0);
+  key.resize(BytesKey::kLongest + 1);
+  CHECK_THROWS_AS(map.insert(key, "v"), std::length_error);
+  CHECK_THROWS_AS(map.upsert(key, "v"), std::length_error);
+  CHECK_FALSE(map.contains(key));
+  CHECK(map.size() == 0);
+}
+
+TEST_CASE("What modify's f throws leaves a string key of a table as it was") {
+  Map<std::string, u64, CollidingCuckoo> map;
+  const auto throws = [](std::optional<u64>) -> u64 { throw std::runtime_error("stop"); };
+  map.insert("other", 1);  // of the same hash
+  CHECK_THROWS_AS(map.modify("ot", throws), std::runtime_error);
+  CHECK_FALSE(map.contains("ot"));
+  map.insert("ot", 2);
+  CHECK_THROWS_AS(map.modify("ot", throws), std::runtime_error);
+  CHECK(map.find("ot") == 2u);
+  CHECK(map.size() == 2);
 }
 
 TEST_CASE("A map takes the spec of its policy, and refuses a wrong one") {

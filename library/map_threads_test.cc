@@ -12,6 +12,7 @@
 #include <string>
 #include <string_view>
 #include <thread>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -234,6 +235,52 @@ TEMPLATE_TEST_CASE("for_each visits each key that stays, beside a thread that ch
   changes.join();
   CHECK(walks >= 1);
   CHECK(wrong == 0);
+}
+
+TEMPLATE_TEST_CASE("Threads change one table of string keys at once, and no change is lost", "",
+                   (Map<std::string, u64, Cuckoo>), (Map<std::string, std::string, Cuckoo>)) {
+  using Value = typename TestType::Value;
+  const auto value_of = [](u64 n) {
+    if constexpr (std::is_same_v<Value, u64>) {
+      return n;
+    } else {
+      return std::to_string(n) + " is kept in the store, since it is longer than a cell";
+    }
+  };
+  const auto number_of = [](const Value& value) {
+    if constexpr (std::is_same_v<Value, u64>) {
+      return value;
+    } else {
+      return u64{std::stoull(value)};
+    }
+  };
+  TestType map;
+  std::atomic<u64> won{0}, wrong{0};
+  std::array<std::thread, 2> threads;
+  for (std::thread& thread : threads) {
+    thread = std::thread([&] {
+      u64 mine = 0, bad = 0;
+      for (u64 i = 0; i < 3000; ++i) mine += map.insert(std::to_string(i), value_of(i));
+      for (u64 i = 0; i < 3000; i += 2) {
+        mine -= map.erase(std::to_string(i));
+        map.visit(std::to_string(i + 1), [&](const auto& value) { bad += number_of(Value(value)) != i + 1; });
+      }
+      for (u64 i = 0; i < 3000; ++i) {
+        map.modify("counter", [&](const std::optional<Value>& n) { return value_of(n ? number_of(*n) + 1 : 1); });
+      }
+      won += mine, wrong += bad;
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  CHECK(wrong == 0);
+  CHECK(map.find("counter") == value_of(6000));
+  CHECK(map.erase("counter"));
+  CHECK(map.size() == won);
+  u64 pairs = 0;
+  map.for_each([&](std::string_view key, const auto& value) {
+    pairs += Value(value) == value_of(std::stoull(std::string(key)));
+  });
+  CHECK(pairs == won);
 }
 
 }  // namespace

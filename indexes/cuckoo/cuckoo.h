@@ -65,7 +65,8 @@ class CuckooTable {
   using Key = KeyType;
   static constexpr std::string_view kName = "cuckoo";
   static constexpr bool kOrdered = false;
-  static constexpr bool kBearsScouts = true;  // every loop over unvalidated data is bounded
+  static constexpr bool kKeysAreNumbers = true;  // its slots hold parts of a mixed number
+  static constexpr bool kBearsScouts = true;     // every loop over unvalidated data is bounded
   using Hand = growing::Hand;
   using Walked = WalkedPairs<Key>;
   using Options = std::conditional_t<kSlots == 4, cuckoo::Options<kSlots>, cuckoo::OtherOptions<kSlots>>;
