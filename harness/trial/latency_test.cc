@@ -98,7 +98,7 @@ TEST_CASE("a runner times each n-th call alone, and cuts its blocks there") {
   const std::vector<Request> requests(100);
   for (const u32 keys : {1u, 4u}) {
     CAPTURE(keys);
-    RunnerOf<Toy<u64>> session(index, {.keys = keys}, 64, nullptr, wall_clock());
+    RunnerOf<Toy<u64>> session(index, {.keys = keys}, 64, wall_clock());
     Latencies latencies(5, keys, wall_clock());
     const std::atomic<bool> stop{false};
     Tally tally;

@@ -91,7 +91,7 @@ struct KeepsNothing : Toy<u64> {
 
 TEST_CASE("the values that an index which keeps nothing has modified are not checked", "[trial]") {
   KeepsNothing index(Spec::parse("own"), {});
-  RunnerOf<KeepsNothing> runner(index, {.keys = 1}, 64, nullptr, wall_clock());
+  RunnerOf<KeepsNothing> runner(index, {.keys = 1}, 64, wall_clock());
   const std::vector<Request> requests(10, {.number = 7, .value = value_of(u64{7}, 1), .kind = OpKind::kModify});
   const std::atomic<bool> stop{false};
   Tally tally;
@@ -138,7 +138,7 @@ struct InBatches : Toy<u64> {
 /// The runner of an index that has the keys 0 to 15, with the values of stamp 1.
 class Filled {
  public:
-  explicit Filled(const Batching& batch) : runner_(index_, batch, 64, nullptr, wall_clock()) {
+  explicit Filled(const Batching& batch) : runner_(index_, batch, 64, wall_clock()) {
     InBatches::calls = 0;
     auto me = index_.join();
     for (u64 key = 0; key < kKeys; ++key) index_.insert(me, key, value_of(key, 1));

@@ -124,7 +124,7 @@ TEST_CASE("a runner looks at the stop flag after the given number of requests") 
   Stopping index(Spec::parse("own"), {});
   const std::vector<Request> requests(kStopRequests);
   const auto ran = [&](u32 stop_requests, const Batching& batch) {
-    RunnerOf<Stopping> session(index, batch, 64, nullptr, wall_clock());
+    RunnerOf<Stopping> session(index, batch, 64, wall_clock());
     Stopping::stop = false;
     Stopping::lookups = 0;
     Tally tally;
