@@ -21,6 +21,7 @@
 #include "harness/host/placement.h"
 #include "harness/host/progress.h"
 #include "harness/host/recorder.h"
+#include "harness/loop/sized_trial.h"
 #include "harness/loop/trial.h"
 #include "harness/result/build_info.h"
 #include "harness/result/report.h"
@@ -57,6 +58,7 @@ std::unique_ptr<Trial> made_in_place(const Pair& pair, const Plan& plan) {
     if (plan.seats.binds) (void)maker.pin(plan.seats.cpus[0]);
     if (!plan.places_chunks()) (void)maker.place(plan.pages);
     trial = pair.make_trial(plan);
+    if (plan.config.sized()) trial = sized_trial(std::move(trial), plan);
   };
   if (const auto failure = maker.run_all(make)) std::rethrow_exception(failure);
   return trial;

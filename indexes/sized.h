@@ -142,8 +142,8 @@ class Sized {
   /// Makes an empty index: `values` describes the memory of the values, and the rest are the arguments of Map. Throws
   /// as Map's constructor does.
   template <class... Arguments>
-  explicit Sized(const MemoryConfig& values, const Arguments&... index)
-      : memory_(values), reclaimer_(memory_), index_(index...) {}
+  explicit Sized(const MemoryConfig& values, Arguments&&... index)
+      : memory_(values), reclaimer_(memory_), index_(std::forward<Arguments>(index)...) {}
   Sized(const Sized&) = delete;
   Sized& operator=(const Sized&) = delete;
   /// Every ThreadState and every pin must have ended.

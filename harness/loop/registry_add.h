@@ -13,7 +13,6 @@
 #include "indexes/by_hash.h"
 #include "indexes/erased.h"
 #include "indexes/concepts.h"
-#include "indexes/stamped.h"
 #include "sync/synchronized.h"
 
 namespace latchlab {
@@ -118,7 +117,8 @@ void add_pair(Registry& registry, std::string index, std::string policy, KeyKind
   pair.keys = keys;
   pair.ordered = SharedIndex::kOrdered;
   if constexpr (!kModifies<SharedIndex>) pair.no_modify = "no call of it reads a value and stores another in one step";
-  if constexpr (!kKeepsWords<SharedIndex>) pair.no_sized = "it keeps no words that could lead to values";
+  if constexpr (!keeps_pairs<SharedIndex>()) pair.no_sized = "it keeps nothing";
+  if constexpr (!kModifies<SharedIndex>) pair.no_sized = pair.no_modify;
   if constexpr (!kFindsBatches<SharedIndex> || !kChangesBatches<SharedIndex>)
     pair.no_batch = "the index takes one key at a time";
   if constexpr (requires { SharedIndex::kSideBySide; }) pair.side_by_side = SharedIndex::kSideBySide;
@@ -127,9 +127,6 @@ void add_pair(Registry& registry, std::string index, std::string policy, KeyKind
   describe_index<typename WrittenAs<SharedIndex>::Type>(pair);
   describe_policy<PolicyOf<SharedIndex>>(pair);
   pair.make_trial = [](const Plan& plan) -> std::unique_ptr<Trial> {
-    if constexpr (kKeepsWords<SharedIndex>) {
-      if (plan.config.sized()) return std::make_unique<TrialOf<Stamped<SharedIndex>>>(plan);
-    }
     return std::make_unique<TrialOf<SharedIndex>>(plan);
   };
   pair.make_index = [](const Spec& sync, const MemoryConfig& memory, const Spec& spec) -> std::unique_ptr<Erased> {

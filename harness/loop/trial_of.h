@@ -7,9 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "harness/loop/counted_session.h"
 #include "harness/loop/runner_of.h"
-#include "harness/loop/runner_over.h"
 #include "harness/loop/sync_report.h"
 #include "harness/loop/trial.h"
 #include "indexes/concepts.h"
@@ -29,16 +27,10 @@ class TrialOf final : public ErasedOf<Index, Trial> {
   /// Builds and prepares the index of a run.
   explicit TrialOf(const Plan& plan) : TrialOf(plan.config.sync, memory_config_of(plan), plan.config.index) {
     this->prepare(plan);
-    if constexpr (kOfSizedValues) index_.set_value_bytes(plan.config.value_size);
   }
 
   [[nodiscard]] std::unique_ptr<Runner> runner(Clock& clock) override {
-    if constexpr (kOfSizedValues) {
-      return runner_over(std::make_unique<CountedSession<Index>>(index_), this->numbers(), this->batch_,
-                         this->value_bits_, clock);
-    } else {
-      return std::make_unique<RunnerOf<Index>>(index_, this->batch_, this->value_bits_, clock);
-    }
+    return std::make_unique<RunnerOf<Index>>(index_, this->batch_, this->value_bits_, clock);
   }
   [[nodiscard]] bool loads_in_turns() const override {
     return !PolicyOf<Index>::kManyWriters || PolicyOf<Index>::kWritersTakeTurns;
@@ -51,9 +43,7 @@ class TrialOf final : public ErasedOf<Index, Trial> {
   }
 
   [[nodiscard]] OrReason<ReclaimCounters> reclaim() const override {
-    if constexpr (kOfSizedValues) {
-      return index_.value_reclaim_counters();
-    } else if constexpr (requires { typename Index::Policy::Reclaimer; }) {
+    if constexpr (requires { typename Index::Policy::Reclaimer; }) {
       using Machine = typename Index::Policy::Machine;
       if constexpr (!std::is_same_v<typename Index::Policy::Reclaimer, Immediate<Machine>>) {
         return index_.reclaim_counters();
@@ -64,13 +54,10 @@ class TrialOf final : public ErasedOf<Index, Trial> {
   }
 
   [[nodiscard]] OrReason<Footprint> value_bytes() const override {
-    if constexpr (kOfSizedValues) return index_.value_bytes();
     return OrReason<Footprint>::missing("values are in the index: --value-size=8");
   }
 
-  void read_no_values() override {
-    if constexpr (kOfSizedValues) index_.read_no_values();
-  }
+  void read_no_values() override {}
 
   [[nodiscard]] std::vector<ChunkSource::Chunk> chunks() const override {
     if constexpr (requires { index_.chunks(); }) return index_.chunks();
@@ -78,8 +65,6 @@ class TrialOf final : public ErasedOf<Index, Trial> {
   }
 
  private:
-  static constexpr bool kOfSizedValues = requires(Index& index) { index.set_value_bytes(u32{}); };
-
   using SessionThread = decltype(std::declval<Index&>().join());
 
   const Spec spec_;

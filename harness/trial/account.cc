@@ -129,7 +129,7 @@ Remarks remarks_of_phases(const Plan& plan, const Measurement& m) {
   if (!m.pinned) out.push_back({Status::kOk, "the kernel refuses to pin threads"});
   if (plan.config.sized() && m.measured) {
     out.push_back(
-        {Status::kOk, "the loop calls sized values through a virtual call: a ratio to --value-size=8 includes it"});
+        {Status::kOk, "sized values call the index through a virtual call: a ratio to --value-size=8 includes it"});
   }
   for (const Phases::Outcome& phase : m.phases) {
     if (!phase.failure.empty()) fail(fmt::format("{} in phase {}", phase.failure, phase.name));

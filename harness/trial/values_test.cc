@@ -1,15 +1,24 @@
 // Runs with values of other sizes than a word (--value-size).
 #include <algorithm>
 #include <cstddef>
+#include <memory>
 #include <span>
-#include <string>
+#include <string_view>
 #include <vector>
 
 #include "harness/host/environment.h"
 #include "harness/host/limits.h"
+#include "harness/host/native_team.h"
+#include "harness/host/topology.h"
+#include "harness/loop/sized_trial.h"
+#include "harness/loop/stamped.h"
+#include "harness/loop/trial_of.h"
+#include "harness/loop/words.h"
+#include "harness/text/progress_lines.h"
+#include "harness/trial/account.h"
+#include "harness/trial/run_trial.h"
 #include "harness/trial/trial_testing.h"
 #include "indexes/chained/chained.h"
-#include "indexes/stamped.h"
 #include "src/machine/native.h"
 #include "src/testing/catch.h"
 #include "sync/olc.h"
@@ -20,7 +29,6 @@ namespace latchlab {
 namespace {
 
 using testing::plan_of;
-using testing::run_on_threads;
 using testing::small;
 using Map = Synchronized<Chained, Olc<Native>, U64Key>;
 
@@ -33,6 +41,13 @@ Plan sized_plan(std::string_view workload, u32 bytes) {
   Plan plan = plan_of(config);
   plan.widths.value = checked_bits(bytes);
   return plan;
+}
+
+TrialResult run_sized(const Plan& plan) {
+  NativeTeam team;
+  const auto trial = sized_trial(std::make_unique<TrialOf<Map>>(plan), plan);
+  const Topology topology = Topology::discover();
+  return document(plan, topology, run_trial(*trial, plan, topology, team, *make_progress(ProgressMode::kNone)));
 }
 
 TEST_CASE("a number and the value that stands for it", "[stamped]") {
@@ -53,7 +68,7 @@ TEST_CASE("a number and the value that stands for it", "[stamped]") {
 TEST_CASE("a run with values of any size checks them, and tells their bytes apart from those of the index", "[trial]") {
   for (const u32 bytes : {0u, 5u, 9u, 300u}) {
     const Plan plan = sized_plan("mix:read=30,update=20,insert=10,upsert=10,erase=10,modify=20", bytes);
-    const TrialResult result = run_on_threads<Stamped<Map>>(plan);
+    const TrialResult result = run_sized(plan);
     INFO(bytes << " bytes: " << result.reason);
     CHECK(result.validation.passed.value == true);
     CHECK_FALSE(result.throughput->per_operation.empty());
@@ -76,22 +91,23 @@ TEST_CASE("a run that only reads sized values tells what it would take without t
   for (const u32 batch : {1u, 16u}) {
     Plan plan = sized_plan("lookup", 100);
     plan.config.batch.keys = batch;
-    const TrialResult result = run_on_threads<Stamped<Map>>(plan);
+    const TrialResult result = run_sized(plan);
     REQUIRE(result.limits.words_ns);
     CHECK(*result.limits.words_ns > 0);
     CHECK(result.validation.passed.value == true);
   }
-  const TrialResult changes = run_on_threads<Stamped<Map>>(sized_plan("mix:read=50,update=50", 100));
+  const TrialResult changes = run_sized(sized_plan("mix:read=50,update=50", 100));
   CHECK(changes.limits.words_ns.reason == "the workload also changes the index");
   Config config = small("lookup");
   config.index = Spec::parse("chained");
   config.sync = Spec::parse("olc");
-  CHECK(run_on_threads<Map>(plan_of(config)).limits.words_ns.reason == "values are in the index: --value-size=8");
+  CHECK(testing::run_on_threads<Map>(plan_of(config)).limits.words_ns.reason ==
+        "values are in the index: --value-size=8");
 }
 
 TEST_CASE("a lookup that reads no value says only whether the key is there", "[stamped]") {
-  Stamped<Map> index(Spec::parse("olc"), MemoryConfig{});
-  index.set_value_bytes(100);
+  TrialOf<Map> words(Spec::parse("olc"), MemoryConfig{}, Spec::parse("chained"));
+  Stamped<Words<u64>> index(MemoryConfig{}, 100, words);
   auto me = index.join();
   CHECK(index.insert(me, 7, 42));
   CHECK(index.find(me, 7) == 42);

@@ -1,5 +1,5 @@
 #pragma once
-// An index of sized values (indexes/sized.h) as an index of numbers: a SharedIndex for code that checks values. A
+// An index of sized values (indexes/sized.h) as an index of numbers: an IndexFace for code that checks values. A
 // number stands for a value of a fixed size, which it determines:
 //
 //     8 bytes or more     | number | number + kStride | number + 2 kStride | ... |    the last word may be cut
@@ -9,18 +9,15 @@
 // or memory that was freed under a reader, counts as the value of another key.
 #include <algorithm>
 #include <array>
-#include <concepts>
 #include <cstddef>
 #include <cstring>
 #include <optional>
 #include <span>
-#include <utility>
 #include <vector>
 
-#include "indexes/concepts.h"
+#include "harness/loop/trial.h"
 #include "indexes/sized.h"
 #include "src/base/batching.h"
-#include "src/base/spec.h"
 #include "src/base/types.h"
 #include "src/memory/chunk_source.h"
 #include "src/memory/memory_config.h"
@@ -28,7 +25,6 @@
 #include "src/reclaim/reclaimer.h"
 #include "sync/attempt.h"
 #include "sync/change.h"
-#include "sync/concepts.h"
 
 namespace latchlab {
 
@@ -64,85 +60,63 @@ inline u64 read(ByteSpan value) {
 
 }  // namespace stamped
 
-/// True if an index may keep words that lead to values of any size.
-template <class Map>
-inline constexpr bool kKeepsWords = [] {
-  if constexpr (requires { typename Map::Body; } && requires { typename Map::Policy::Layout; }) {
-    return !requires { requires !Map::Body::kKeeps; } && requires(Map& index, typename Map::ThreadState& me) {
-      index.update_if(me, typename Map::Raw(), [](u64) noexcept { return Found(); });
-    };
-  }
-  return false;
-}();
-
 /// The index of numbers over Sized<Map>. Operations promise what those of Sized do.
 template <class Map>
 class Stamped {
  public:
-  using Policy = typename Map::Policy;
-  using Machine = typename Map::Machine;
   using Raw = typename Map::Raw;
-  using Body = typename Map::Body;
-  using Counters = typename Map::Counters;
   static constexpr bool kOrdered = Map::kOrdered;
-  static constexpr bool kSideBySide = Map::kSideBySide;
-  static constexpr bool kLearns = latchlab::kLearns<Map>;
+  static constexpr bool kMayBeNarrow = true;
 
   /// The state of one thread.
   class ThreadState {
    public:
-    explicit ThreadState(Stamped& index) : sized(index.sized_), room(index.value_bytes_) {}
+    explicit ThreadState(Stamped& index) : sized_(index.sized_), room_(index.value_bytes_) {}
     ThreadState(const ThreadState&) = delete;
     ThreadState& operator=(const ThreadState&) = delete;
+    /// Returns the session of the index of words, which has the counters.
+    Counted& asked() const { return *sized_.index.session; }
 
    private:
     friend Stamped;
-    typename Sized<Map>::ThreadState sized;
-
-   public:
-    // Those of the index of words.
-    Counters& counters = sized.index.counters;
-    typename WatchOf<Body>::Type& watch = sized.index.watch;
-
-   private:
-    std::vector<std::byte> room;  // the value to write
+    typename Sized<Map>::ThreadState sized_;
+    std::vector<std::byte> room_;  // the value to write
   };
 
+  /// Makes the index: `memory` and `value_bytes`, 0 to 16 MiB, are those of the values, the rest are the arguments of
+  /// Map.
   template <class... Index>
-    requires std::constructible_from<Map, const Spec&, const MemoryConfig&, const Index&...>
-  Stamped(const Spec& policy, const MemoryConfig& memory, const Index&... index)
-      : sized_(memory, policy, memory, index...) {}
+  Stamped(const MemoryConfig& memory, u32 value_bytes, Index&... index)
+      : sized_(memory, index...), value_bytes_(value_bytes) {}
 
-  /// Chooses the size of values, 0 to 16 MiB. Call it before join().
-  void set_value_bytes(u32 bytes) { value_bytes_ = bytes; }
   /// Makes all later lookups return 0 for a key that is present: they read no value, and tell the cost of that. Must
   /// not run beside operations.
   void read_no_values() { reads_values_ = false; }
 
   ThreadState join() { return ThreadState(*this); }
-  void idle(ThreadState& me) const { sized_.idle(me.sized); }
+  void idle(ThreadState& me) const { sized_.idle(me.sized_); }
 
   Found find(ThreadState& me, Raw key) const {
-    if (!reads_values_) return sized_.contains(me.sized, key) ? Found(0) : Found();
+    if (!reads_values_) return sized_.contains(me.sized_, key) ? Found(0) : Found();
     Found number;
-    sized_.find(me.sized, key, [&](ByteSpan value) { number = stamped::read(value); });
+    sized_.find(me.sized_, key, [&](ByteSpan value) { number = stamped::read(value); });
     return number;
   }
   void find_batch(ThreadState& me, std::span<const Raw> keys, std::span<Found> found,
                   BatchOrder order = BatchOrder::kSideBySide) const {
     if (!reads_values_) return contains_batch(me, keys, found, order);
     std::ranges::fill(found, std::nullopt);
-    sized_.find_batch(me.sized, keys, [&](std::size_t i, ByteSpan value) { found[i] = stamped::read(value); }, order);
+    sized_.find_batch(me.sized_, keys, [&](std::size_t i, ByteSpan value) { found[i] = stamped::read(value); }, order);
   }
-  bool insert(ThreadState& me, Raw key, u64 number) { return sized_.insert(me.sized, key, written(me, number)); }
-  bool update(ThreadState& me, Raw key, u64 number) { return sized_.update(me.sized, key, written(me, number)); }
-  bool upsert(ThreadState& me, Raw key, u64 number) { return sized_.upsert(me.sized, key, written(me, number)); }
-  bool erase(ThreadState& me, Raw key) { return sized_.erase(me.sized, key); }
+  bool insert(ThreadState& me, Raw key, u64 number) { return sized_.insert(me.sized_, key, written(me, number)); }
+  bool update(ThreadState& me, Raw key, u64 number) { return sized_.update(me.sized_, key, written(me, number)); }
+  bool upsert(ThreadState& me, Raw key, u64 number) { return sized_.upsert(me.sized_, key, written(me, number)); }
+  bool erase(ThreadState& me, Raw key) { return sized_.erase(me.sized_, key); }
 
   template <class F>
   Modified modify(ThreadState& me, Raw key, const F& f) {
     Modified done;
-    sized_.modify(me.sized, key, [&](std::optional<ByteSpan> before) {
+    sized_.modify(me.sized_, key, [&](std::optional<ByteSpan> before) {
       done.before = before ? Found(stamped::read(*before)) : Found();
       done.after = f(done.before);
       return done.after ? Change::to(written(me, *done.after)) : Change::erase();
@@ -150,26 +124,19 @@ class Stamped {
     return done;
   }
 
-  void prefetch(ThreadState& me, std::span<const Raw> keys, std::span<const Hint> hints) const
-    requires(Map::kHints)
-  {
-    sized_.prefetch(me.sized, keys, hints);
+  void prefetch(ThreadState& me, std::span<const Raw> keys, std::span<const Hint> hints) const {
+    sized_.prefetch(me.sized_, keys, hints);
   }
-  void prefetch(ThreadState& me, std::span<const Raw> keys, Hint hint) const
-    requires(Map::kHints)
-  {
-    sized_.prefetch(me.sized, keys, hint);
-  }
+  void prefetch(ThreadState& me, std::span<const Raw> keys, Hint hint) const { sized_.prefetch(me.sized_, keys, hint); }
 
   template <class Visit>
-    requires(kOrdered)
   std::size_t scan(ThreadState& me, Raw from, std::size_t limit, Visit&& visit) const {
-    return sized_.scan(me.sized, from, limit,
+    return sized_.scan(me.sized_, from, limit,
                        [&](const Raw& key, ByteSpan value) { visit(key, stamped::read(value)); });
   }
   template <class Visit>
   void for_each(ThreadState& me, Visit&& visit) const {
-    sized_.for_each(me.sized, [&](const Raw& key, ByteSpan value) { visit(key, stamped::read(value)); });
+    sized_.for_each(me.sized_, [&](const Raw& key, ByteSpan value) { visit(key, stamped::read(value)); });
   }
 
   /// Returns the bytes of the index of words.
@@ -178,24 +145,24 @@ class Stamped {
   Footprint value_bytes() const { return sized_.bytes().values; }
   std::vector<ChunkSource::Chunk> chunks() const { return sized_.chunks(); }
   /// Returns the counts of the blocks of values; exact only while no operation runs.
-  ReclaimCounters value_reclaim_counters() const { return sized_.reclaim_counters(); }
+  ReclaimCounters reclaim_counters() const { return sized_.reclaim_counters(); }
 
  private:
   void contains_batch(ThreadState& me, std::span<const Raw> keys, std::span<Found> found, BatchOrder order) const {
     std::array<bool, kMostInAttempt> present;
     for (std::size_t first = 0; first < keys.size(); first += kMostInAttempt) {
       const std::size_t count = std::min<std::size_t>(keys.size() - first, kMostInAttempt);
-      sized_.contains_batch(me.sized, keys.subspan(first, count), std::span(present).first(count), order);
+      sized_.contains_batch(me.sized_, keys.subspan(first, count), std::span(present).first(count), order);
       for (std::size_t i = 0; i < count; ++i) found[first + i] = present[i] ? Found(0) : Found();
     }
   }
   static ByteSpan written(ThreadState& me, u64 number) {
-    stamped::write(me.room, number);
-    return me.room;
+    stamped::write(me.room_, number);
+    return me.room_;
   }
 
   Sized<Map> sized_;
-  u32 value_bytes_ = 24;
+  const u32 value_bytes_;
   bool reads_values_ = true;
 };
 

@@ -1,0 +1,62 @@
+#include "harness/loop/sized_trial.h"
+
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "harness/loop/counted_session.h"
+#include "harness/loop/runner_of.h"
+#include "harness/loop/stamped.h"
+#include "harness/loop/words.h"
+
+namespace latchlab {
+namespace {
+
+template <class Raw>
+class SizedTrial final : public Trial {
+  using Index = Stamped<Words<Raw>>;
+
+ public:
+  SizedTrial(std::unique_ptr<Trial> words, const Plan& plan)
+      : words_(std::move(words)), index_(memory_config_of(plan), plan.config.value_size, *words_) {
+    prepare(plan);
+  }
+
+  [[nodiscard]] std::unique_ptr<Erased::Session> join() override {
+    return std::make_unique<CountedSession<Index>>(index_);
+  }
+  [[nodiscard]] std::unique_ptr<Runner> runner(Clock& clock) override {
+    return std::make_unique<RunnerOf<Index>>(index_, batch_, value_bits_, clock);
+  }
+  [[nodiscard]] bool ordered() const override { return words_->ordered(); }
+  [[nodiscard]] bool numbers() const override { return words_->numbers(); }
+  [[nodiscard]] bool keeps() const override { return words_->keeps(); }
+  [[nodiscard]] bool modifies() const override { return true; }
+  [[nodiscard]] bool walks_beside_writers() const override { return false; }
+  [[nodiscard]] bool counts_visits() const override { return false; }
+  [[nodiscard]] Footprint bytes() const override { return words_->bytes(); }
+  [[nodiscard]] std::size_t own_bytes() const override { return words_->own_bytes(); }
+  [[nodiscard]] bool loads_in_turns() const override { return words_->loads_in_turns(); }
+  [[nodiscard]] bool elides() const override { return words_->elides(); }
+  [[nodiscard]] bool finds_batches() const override { return words_->finds_batches(); }
+  [[nodiscard]] SyncReport sync_report(const std::vector<u64>& sums, u64 operations) const override {
+    return words_->sync_report(sums, operations);
+  }
+  [[nodiscard]] OrReason<ReclaimCounters> reclaim() const override { return index_.reclaim_counters(); }
+  [[nodiscard]] OrReason<Footprint> value_bytes() const override { return index_.value_bytes(); }
+  [[nodiscard]] std::vector<ChunkSource::Chunk> chunks() const override { return index_.chunks(); }
+  void read_no_values() override { index_.read_no_values(); }
+
+ private:
+  const std::unique_ptr<Trial> words_;
+  Index index_;
+};
+
+}  // namespace
+
+std::unique_ptr<Trial> sized_trial(std::unique_ptr<Trial> words, const Plan& plan) {
+  if (words->numbers()) return std::make_unique<SizedTrial<u64>>(std::move(words), plan);
+  return std::make_unique<SizedTrial<std::string_view>>(std::move(words), plan);
+}
+
+}  // namespace latchlab

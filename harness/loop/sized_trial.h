@@ -1,0 +1,14 @@
+// A trial whose values have any size (--value-size): a store of values over the trial of a pair, which keeps words.
+#pragma once
+
+#include <memory>
+
+#include "harness/config/plan.h"
+#include "harness/loop/trial.h"
+
+namespace latchlab {
+
+/// Returns a trial with values of the plan's size over `words`, whose index modifies.
+[[nodiscard]] std::unique_ptr<Trial> sized_trial(std::unique_ptr<Trial> words, const Plan& plan);
+
+}  // namespace latchlab
