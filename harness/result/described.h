@@ -46,7 +46,7 @@ void describe_plan(const Plan& plan, auto& field) {
   field("batch_order", unless(c.batch.keys > 1 ? "" : "a batch of one key has no order", c.batch.order));
   field("value_size", c.value_size,
         "bytes of a value; 8 are a word in the index, and values of any other size are in a store",
-        Bounds{.least = 8, .most = 65536, .multiple_of = 8});
+        Bounds{.most = 16 << 20});
   field("records", c.records);
   field.seconds("warmup_s", c.warmup_ns);
   field("time_s", unless(c.time_ns != 0 ? "" : "the run ends after a number of operations",

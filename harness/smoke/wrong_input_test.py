@@ -30,7 +30,7 @@ OPTIONS = """
 --mem=bind:999 --mem=nosuch --threads-per=core --topology=/no/such --topology=/etc/passwd
 --alloc=nosuch --alloc= --hugepages=1g --clear-accessed=0 --clear-accessed=x --fit=1 --mem=interleave:0
 --reclaim=nosuch --isa=nosuch --isa=avx2 --value-size=16777217 --value-size=1T --value-size=-1
---value-size=abc --value-size= --value-size=17Mi --value-size=16.5 --value-size={8,9}
+--value-size=abc --value-size= --value-size=17Mi --value-size=16.5 --value-size={8,-1}
 --workload=nosuch --workload=mix --workload=mix: --workload=mix:read=50 --workload=mix:read=200 --workload=mix:read=-1,insert=101
 --workload=mix:read=nan --workload=mix:raed=100 --workload=mix:read=50,read=50 --workload=mix:scan=100,scan_length=0
 --workload=mix:multi_get=100,multi_get_keys=65 --workload=mix:read=100,multi_get_keys=2 --workload=mix:modify=99 --workload=mix:modifies=100
