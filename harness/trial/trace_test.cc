@@ -95,8 +95,8 @@ TEST_CASE("an insert in a trace may find its key present if the trace has looked
 TEST_CASE("a note says how a replay changes the sizes of a trace's values") {
   for (const auto& [read, written, note] :
        {std::tuple(0, 300, "values have 300 bytes, 300.0 on average, and those of its replay 8 each"),
-        std::tuple(8, 5, ""), std::tuple(0, 0, ""), std::tuple(1, 15, "values have 1 to 15 bytes, 8.0 on average"),
-        std::tuple(16, 16, "values have 16")}) {
+        std::tuple(8, 5, "values have 5 to 8 bytes"), std::tuple(8, 8, ""), std::tuple(0, 0, ""),
+        std::tuple(1, 15, "values have 1 to 15 bytes, 8.0 on average"), std::tuple(16, 16, "values have 16")}) {
     Recorded recorded;
     for (u64 n = 0; n < 100; ++n) {
       recorded.add(key(n), OpKind::kInsert, 0, static_cast<u64>(written));

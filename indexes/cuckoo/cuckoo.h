@@ -213,7 +213,8 @@ class CuckooTable {
   }
 
  private:
-  friend cuckoo::HomeWalk<CuckooTable>;
+  template <class Any>
+  friend class cuckoo::HomeWalk;
   static constexpr std::size_t kGroup = 16;
 
   /// Returns the id of a key. The seed decides which keys share their buckets, and may be kept secret.
