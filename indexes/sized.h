@@ -128,15 +128,16 @@ class Sized {
   /// The state of one thread.
   class ThreadState {
    public:
-    explicit ThreadState(Sized& sized) : index(sized.index_), pool(sized.memory_), reclaim(sized.reclaimer_, *pool) {}
+    explicit ThreadState(Sized& sized)
+        : index(sized.index_), pool_(sized.memory_), reclaim_(sized.reclaimer_, *pool_) {}
 
     typename Map::ThreadState index;  ///< the state in the index of words
 
    private:
     friend Sized;
-    PoolLease<Machine> pool;
-    typename Reclaimer::ThreadState reclaim;
-    u64 uncollected = 0;  // bytes retired since the last collection for their sake
+    PoolLease<Machine> pool_;
+    typename Reclaimer::ThreadState reclaim_;
+    u64 uncollected_ = 0;  // bytes retired since the last collection for their sake
   };
 
   /// Makes an empty index: `values` describes the memory of the values, and the rest are the arguments of Map. Throws
@@ -150,7 +151,7 @@ class Sized {
   ~Sized() {
     if (memory_.releases_in_bulk()) return;
     ThreadState me = join();
-    index_.for_each(me.index, [&](const auto&, u64 word) { Store::free(*me.pool, word); });
+    index_.for_each(me.index, [&](const auto&, u64 word) { Store::free(*me.pool_, word); });
   }
 
   /// Returns a state for the calling thread. Takes mutexes. Throws std::bad_alloc.
@@ -158,7 +159,7 @@ class Sized {
 
   /// Declares that the thread runs no operation for a while (Synchronized::idle).
   void idle(ThreadState& me) const {
-    me.reclaim.idle();
+    me.reclaim_.idle();
     index_.idle(me.index);
   }
 
@@ -371,7 +372,7 @@ class Sized {
   /// A stay in the values' epoch.
   class Inside {
    public:
-    explicit Inside(ThreadState& me) : reclaim_(me.reclaim) {
+    explicit Inside(ThreadState& me) : reclaim_(me.reclaim_) {
       if (!Bugs::kDropEpoch) reclaim_.enter();
     }
     ~Inside() { reclaim_.leave(); }
@@ -386,7 +387,7 @@ class Sized {
   class New {
    public:
     New(ThreadState& me, u64 word) : me_(me), word_(word) {}
-    ~New() { Store::free(*me_.pool, word_); }
+    ~New() { Store::free(*me_.pool_, word_); }
     New(const New&) = delete;
     New& operator=(const New&) = delete;
     u64 word() const { return word_; }
@@ -419,21 +420,21 @@ class Sized {
   static void retire(ThreadState& me, u64 word) {
     if (Store::is_short(word)) return;
     const Block block = Store::block(word);
-    me.reclaim.retire(block.start, block.bytes);
-    me.uncollected += block.bytes;
-    if (me.uncollected < kMostUncollected) return;
-    me.uncollected = 0;
-    me.reclaim.collect();
+    me.reclaim_.retire(block.start, block.bytes);
+    me.uncollected_ += block.bytes;
+    if (me.uncollected_ < kMostUncollected) return;
+    me.uncollected_ = 0;
+    me.reclaim_.collect();
   }
 
   /// Makes sure that a block can be retired.
   static void prepare(ThreadState& me) {
-    if (!me.reclaim.reserve()) throw std::bad_alloc();
+    if (!me.reclaim_.reserve()) throw std::bad_alloc();
   }
   /// Frees the blocks that are due, outside the epoch. Blocks retired just now become due if no other thread is inside.
   static void collect(ThreadState& me) {
-    me.reclaim.idle();
-    for (u32 advance = 0; advance < 3; ++advance) me.reclaim.collect();
+    me.reclaim_.idle();
+    for (u32 advance = 0; advance < 3; ++advance) me.reclaim_.collect();
   }
 
   // The next four change words of the index in one attempt. They are not inlined, so that each is compiled once for all
@@ -464,7 +465,7 @@ class Sized {
   }
 
   static u64 make(ThreadState& me, ByteSpan value) {
-    return made_by(me, [&] { return Store::make(*me.pool, value); });
+    return made_by(me, [&] { return Store::make(*me.pool_, value); });
   }
   /// Returns the result of `make`, outside the epoch.
   template <class Make>
@@ -496,7 +497,7 @@ class Sized {
       return Effect::kErased;
     }
     size = wish.first().size() + wish.second().size();
-    const std::optional<u64> word = Store::make(*me.pool, wish.first(), wish.second());
+    const std::optional<u64> word = Store::make(*me.pool_, wish.first(), wish.second());
     if (!word) {
       memory_out = true;
       return std::nullopt;
@@ -519,7 +520,7 @@ class Sized {
   template <class F>
   std::optional<Effect> replace_in_attempt(ThreadState& me, Raw key, const F& f, u64& size) {
     prepare(me);
-    New blank(me, made_by(me, [&] { return Store::make_blank(*me.pool, size); }));
+    New blank(me, made_by(me, [&] { return Store::make_blank(*me.pool_, size); }));
     Old old(me);
     const Inside inside(me);
     // The last run of `change` writes these.
