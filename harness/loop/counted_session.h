@@ -77,7 +77,7 @@ class CountedSession : public ErasedSession<Index, Base> {
   }
 
  private:
-  /// True if the index is the face of another session (over_session.h), which has the counters.
+  /// True if another session has the counters: that of the index of words under sized values (stamped.h).
   static constexpr bool kAsksFurther = requires(const ThreadState& me) {
     { me.asked() } -> std::convertible_to<Counted&>;
   };

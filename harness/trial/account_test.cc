@@ -278,6 +278,10 @@ TEST_CASE("a note says what timing calls cost, and if every call fell back they 
         "timed calls overlap with no others, which costs throughput: 1.0 % of the operations took 5.0 % of the time");
   phase.latencies->time(OpKind::kRead, 4, counters, [] {});
   CHECK(account().part->fell_back->count == 1);
+  CHECK(*account().part->operations[0].fallbacks == 1);
+  config.value_size = 100;
+  CHECK(account().part->operations[0].fallbacks.reason ==
+        "calls are not charged with counters if values are sized (--value-size)");
   phase.offer = OfferedLoad();  // timing does not slow an open loop down
   CHECK(account().remarks.empty());
 }

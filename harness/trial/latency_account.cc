@@ -89,6 +89,15 @@ Latency latency_of(const Latencies& all, const SyncStats& sync, double clock_ns)
   return out;
 }
 
+/// Returns what the policy counted, as far as timed calls are charged with it. The loop over sized values times calls
+/// of the store, and the counters are those of the index below it.
+SyncStats charged_to_calls(SyncStats sync, const Config& config) {
+  constexpr const char* kWhy = "calls are not charged with counters if values are sized (--value-size)";
+  if (config.sized() && sync.aborts) sync.aborts = OrReason<SyncStats::Counts>::missing(kWhy);
+  if (config.sized() && sync.fallback_rate) sync.fallback_rate = OrReason<double>::missing(kWhy);
+  return sync;
+}
+
 /// Returns the note about what timing costs in a closed loop. `operations` are those of the measured phase, `in_calls`
 /// of them in timed calls.
 std::string cost_of_timing(const Latency& latency, u64 operations, u64 in_calls) {
@@ -102,7 +111,7 @@ std::string cost_of_timing(const Latency& latency, u64 operations, u64 in_calls)
 
 Account<OrReason<Latency>> latency_account(const Config& config, const MeasuredPhase& phase,
                                            const Throughput& throughput, const SyncStats& sync) {
-  Latency latency = latency_of(*phase.latencies, sync, phase.clock_ns);
+  Latency latency = latency_of(*phase.latencies, charged_to_calls(sync, config), phase.clock_ns);
   if (latency.all.count == 0) {
     const std::string why = fmt::format("no call was timed: one in {} is, and there were fewer", config.latency_every);
     return {OrReason<Latency>::missing(why), {}};
