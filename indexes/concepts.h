@@ -22,21 +22,22 @@ namespace latchlab {
 /// The operations of an index that is there.
 template <class S>
 concept IndexFace = requires(S& index, const S& constant, typename S::ThreadState& me, typename S::Raw key,
-                               void (*visit)(typename S::Raw, u64)) {
-                        // Called by the thread that will use the state.
-                        { index.join() } -> std::same_as<typename S::ThreadState>;
-                        { S::kOrdered } -> std::convertible_to<bool>;
-                        { index.find(me, key) } -> std::same_as<std::optional<u64>>;
-                        { index.insert(me, key, u64{}) } -> std::same_as<bool>;
-                        { index.update(me, key, u64{}) } -> std::same_as<bool>;
-                        { index.upsert(me, key, u64{}) } -> std::same_as<bool>;
-                        { index.erase(me, key) } -> std::same_as<bool>;
-                        index.for_each(me, visit);  // beside changes if kWalksBesideWriters
-                        { constant.bytes() } -> std::same_as<Footprint>;
-                        requires !S::kOrdered || requires {
-                          { index.scan(me, key, std::size_t{}, visit) } -> std::same_as<std::size_t>;
-                        };
-                      };
+                             void (*visit)(typename S::Raw, u64)) {
+  // Called by the thread that will use the state.
+  { index.join() } -> std::same_as<typename S::ThreadState>;
+  { S::kOrdered } -> std::convertible_to<bool>;
+  { index.find(me, key) } -> std::same_as<std::optional<u64>>;
+  { index.insert(me, key, u64{}) } -> std::same_as<bool>;
+  { index.update(me, key, u64{}) } -> std::same_as<bool>;
+  { index.upsert(me, key, u64{}) } -> std::same_as<bool>;
+  { index.erase(me, key) } -> std::same_as<bool>;
+  // Beside changes if kWalksBesideWriters.
+  index.for_each(me, visit);
+  { constant.bytes() } -> std::same_as<Footprint>;
+  requires !S::kOrdered || requires {
+    { index.scan(me, key, std::size_t{}, visit) } -> std::same_as<std::size_t>;
+  };
+};
 
 template <class S>
 concept SharedIndex = std::constructible_from<S, const Spec&, const MemoryConfig&> && IndexFace<S>;
