@@ -2,11 +2,12 @@
 // Values of 0 bytes to 16 MiB as words, which an index keeps in its cells like any other u64.
 //
 //     short, up to 7 bytes    byte 0: 2 * size + 1 | bytes 1 to 7: the value, then zeros
-//     long                    address of a block, a multiple of 16, so bit 0 is 0
+//     long                    address of a block, a multiple of 16 | bits 1 to 3: its further lines to prefetch | 0
 //
 //     block                   | shape: u32 | pins: u32 | the bytes of the value ...
 //
-// Equal short words are equal values. Equal long words are the same block. No word is 0.
+// Equal short words are equal values. Equal long words are the same block. No word is 0. A word says how many lines its
+// value takes, up to 8: so a reader of many values can prefetch whole ones, before it has seen any header.
 //
 // A value is replaced, never changed. Its block is complete before its word is published, and the publishing store
 // orders the two. After that only `pins` changes. A block that is no longer found goes to a reclaimer, so that readers
@@ -72,7 +73,7 @@ class Values {
       pool.free(header, kHeader + size);
       throw;
     }
-    return word_of(header);
+    return word_of(header, kHeader + size);
   }
 
   /// Returns the word of a blank for values of up to `most` bytes; nothing when memory is out. Its block is
@@ -83,7 +84,7 @@ class Values {
     Header* const header = allocate(pool, u64{1} << power, power << kSizeBits);
     if (header == nullptr) return std::nullopt;
     M::touch(header, u64{1} << power, Access::kWrite);
-    return word_of(header);
+    return word_of(header, u64{1} << power);
   }
   /// Returns the word of the value `first`, then `second`: a short word, or `blank`, which it fills. Returns nothing if
   /// the blank is too small. Neither allocates nor throws, so an attempt may call it. The blank is not published yet,
@@ -121,10 +122,16 @@ class Values {
     return {bytes_behind(header), header->shape & kSizeMask};
   }
   static ByteSpan bytes_in_attempt(u64&& word) = delete;
-  /// Prefetches the beginning of a long value.
+  /// Prefetches a long value, or its first 8 lines.
   static void prefetch(u64 word) {
-    if (!is_short(word)) M::prefetch(header_of(word), Access::kRead);
+    if (is_short(word)) return;
+    const std::byte* const start = reinterpret_cast<const std::byte*>(header_of(word));
+    for (u64 line = 0, further = (word & kFurtherMask) / 2; line <= further; ++line)
+      M::prefetch(start + line * kLineBytes, Access::kRead);
   }
+
+  /// Returns how many lines a reader of a value of `size` bytes fetches beside its word.
+  [[nodiscard]] static constexpr u64 lines(u64 size) { return size <= kMostShort ? 0 : lines_in(kHeader + size); }
 
   /// Returns the block of a long value, as a reclaimer takes it.
   [[nodiscard]] static Block block(u64 word) {
@@ -161,12 +168,14 @@ class Values {
     typename M::template Atomic<u32> pins{0};
   };
   static constexpr u64 kHeader = sizeof(Header);
+  static constexpr u64 kFurtherMask = 7 << 1;  // of a long word
   static constexpr u32 kSizeBits = 27;
   static constexpr u32 kSizeMask = (u32{1} << kSizeBits) - 1;
   static_assert(kHeader == 8, "a value of 8 bytes fits in the smallest block");
   static_assert(kMostBytes <= kSizeMask);
   static_assert(std::endian::native == std::endian::little, "the tag of a short word is its lowest byte");
 
+  static constexpr u64 lines_in(u64 bytes) { return (bytes + kLineBytes - 1) / kLineBytes; }
   static u64 size_of(ByteSpan first, ByteSpan second) { return first.size() + second.size(); }
   static void join(std::byte* to, ByteSpan first, ByteSpan second) {
     if (!first.empty()) std::memcpy(to, first.data(), first.size());
@@ -179,8 +188,11 @@ class Values {
   static u64 short_of(u64 size) { return 2 * size + 1; }
   static std::byte* bytes_in(u64& word) { return reinterpret_cast<std::byte*>(&word) + 1; }
 
-  static u64 word_of(Header* header) { return reinterpret_cast<u64>(header); }
-  static Header* header_of(u64 word) { return reinterpret_cast<Header*>(word); }
+  /// Returns the word of a block of `bytes` bytes.
+  static u64 word_of(Header* header, u64 bytes) {
+    return reinterpret_cast<u64>(header) | 2 * std::min(lines_in(bytes) - 1, kFurtherMask / 2);
+  }
+  static Header* header_of(u64 word) { return reinterpret_cast<Header*>(word & ~kFurtherMask); }
   static std::byte* bytes_behind(Header* header) { return reinterpret_cast<std::byte*>(header) + kHeader; }
   static u64 allocated(u32 shape) {
     const u32 power = shape >> kSizeBits;

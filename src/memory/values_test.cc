@@ -84,10 +84,32 @@ TEST_CASE("A value of any size is read back, and its bytes are accounted for unt
   for (const auto& [word, text] : kept) {
     V::prefetch(word);
     CHECK((text_in(V::bytes(word)) == text));
-    if (!V::is_short(word)) CHECK(word % 16 == 0);
+    if (!V::is_short(word)) CHECK(word % 16 == 2 * (std::min<u64>(V::lines(text.size()), 8) - 1));
   }
   for (const auto& [word, text] : kept) V::free(*pool, word);
   CHECK(memory.bytes().live == 0);
+}
+
+/// A machine that notes what is prefetched.
+struct Noting : Native {
+  static inline std::vector<const std::byte*> prefetched;
+  static void prefetch(const void* at, Access) { prefetched.push_back(static_cast<const std::byte*>(at)); }
+};
+
+TEST_CASE("A prefetch of a value fetches its lines, up to eight", "[values]") {
+  Memory<Noting> memory(values_in(Alloc::kArena));
+  PoolLease<Noting> pool(memory);
+  for (const u64 size : kSizes) {
+    const std::string text = text_of(size);
+    const u64 word = Values<Noting>::make(*pool, bytes_of(text)).value();
+    Noting::prefetched.clear();
+    Values<Noting>::prefetch(word);
+    REQUIRE(Noting::prefetched.size() == std::min<u64>(V::lines(size), 8));
+    if (V::is_short(word)) continue;
+    const std::byte* line = Values<Noting>::bytes(word).data() - 8;
+    for (const std::byte* const at : Noting::prefetched) CHECK(at == std::exchange(line, line + kLineBytes));
+    Values<Noting>::free(*pool, word);
+  }
 }
 
 TEST_CASE("Words of short values are equal if and only if the values are", "[values]") {
