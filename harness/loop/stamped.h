@@ -46,15 +46,25 @@ inline void write(std::span<std::byte> value, u64 number) {
 inline u64 read(ByteSpan value) {
   const std::byte* at = value.data();
   std::size_t left = value.size();
-  u64 first = 0;
-  if (left != 0) std::memcpy(&first, at, std::min(left, sizeof first));
-  u64 wrong = 0, expected = first;
-  for (; left >= sizeof first; at += sizeof first, left -= sizeof first, expected += kStride) {
-    u64 word;
-    std::memcpy(&word, at, sizeof word);
-    wrong |= word ^ expected;
+  u64 first = 0, word;
+  if (left < sizeof first) {
+    if (left != 0) std::memcpy(&first, at, left);
+    return first;
   }
-  if (left != 0) wrong |= std::memcmp(at, &expected, left) != 0;
+  std::memcpy(&first, at, sizeof first);
+  u64 wrong = 0, expected = first;
+  const auto check = [&](const std::byte* from, u64 number) {
+    std::memcpy(&word, from, sizeof word);
+    wrong |= word ^ number;
+  };
+  for (; left >= 4 * sizeof first; at += 4 * sizeof first, left -= 4 * sizeof first, expected += 4 * kStride) {
+    for (u64 i = 0; i < 4; ++i) check(at + i * sizeof first, expected + i * kStride);
+  }
+  for (; left >= sizeof first; at += sizeof first, left -= sizeof first, expected += kStride) check(at, expected);
+  if (left != 0) {  // the low bytes of a word are the last ones of the value
+    std::memcpy(&word, at + left - sizeof word, sizeof word);
+    wrong |= (word >> (8 * (sizeof word - left))) ^ (expected & ((u64{1} << 8 * left) - 1));
+  }
   return wrong == 0 ? first : ~first;
 }
 
