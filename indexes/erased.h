@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "indexes/concepts.h"
+#include "src/base/batch_room.h"
 #include "src/base/batching.h"
 #include "src/base/spec.h"
 #include "src/base/types.h"
@@ -227,11 +228,13 @@ class ErasedSession : public Base {
  private:
   template <class Run>
   static void in_batches(std::span<const ErasedKey> keys, const Run& run) {
-    std::array<Raw, 4 * kMostInAttempt> raws;  // a batch of up to this size is one call, though several attempts
-    for (std::size_t first = 0; first < keys.size(); first += raws.size()) {
-      const std::size_t count = std::min(keys.size() - first, raws.size());
+    constexpr std::size_t kMost = 4 * kMostInAttempt;  // a batch of up to this size is one call, of several attempts
+    for (std::size_t first = 0; first < keys.size(); first += kMost) {
+      const std::size_t count = std::min(keys.size() - first, kMost);
+      const BatchRoom<Raw, kMost> room(count);
+      const std::span<Raw> raws = room.all();
       for (std::size_t i = 0; i < count; ++i) raws[i] = raw_of<Raw>(keys[first + i]);
-      run(std::span<const Raw>(raws.data(), count), first);
+      run(std::span<const Raw>(raws), first);
     }
   }
 };

@@ -32,7 +32,6 @@
 // has changed nothing. A value longer than 16 MiB throws std::length_error, and changes nothing either. What else an
 // operation throws, the index of words does.
 #include <algorithm>
-#include <array>
 #include <cstddef>
 #include <exception>
 #include <new>
@@ -41,6 +40,7 @@
 #include <utility>
 #include <vector>
 
+#include "src/base/batch_room.h"
 #include "src/base/batching.h"
 #include "src/base/scale.h"
 #include "src/base/types.h"
@@ -180,11 +180,12 @@ class Sized {
   std::size_t find_batch(ThreadState& me, std::span<const Raw> keys, Visit&& visit,
                          BatchOrder order = BatchOrder::kSideBySide) const {
     std::size_t present = 0;
-    std::array<Found, kMostInAttempt> words;
     for (std::size_t first = 0; first < keys.size(); first += kMostInAttempt) {
       const std::size_t count = std::min<std::size_t>(keys.size() - first, kMostInAttempt);
+      const BatchRoom<Found> room(count);
+      const std::span<Found> words = room.all();
       const Inside inside(me);
-      index_.find_batch(me.index, keys.subspan(first, count), std::span(words).first(count), order);
+      index_.find_batch(me.index, keys.subspan(first, count), words, order);
       for (std::size_t i = 0; i < count; ++i) {
         if (words[i]) Store::prefetch(*words[i]);
       }
@@ -202,10 +203,11 @@ class Sized {
   /// key.
   void contains_batch(ThreadState& me, std::span<const Raw> keys, std::span<bool> present,
                       BatchOrder order = BatchOrder::kSideBySide) const {
-    std::array<Found, kMostInAttempt> words;
     for (std::size_t first = 0; first < keys.size(); first += kMostInAttempt) {
       const std::size_t count = std::min<std::size_t>(keys.size() - first, kMostInAttempt);
-      index_.find_batch(me.index, keys.subspan(first, count), std::span(words).first(count), order);
+      const BatchRoom<Found> room(count);
+      const std::span<Found> words = room.all();
+      index_.find_batch(me.index, keys.subspan(first, count), words, order);
       for (std::size_t i = 0; i < count; ++i) present[first + i] = words[i].has_value();
     }
   }

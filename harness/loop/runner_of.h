@@ -32,6 +32,7 @@
 #include "indexes/erased.h"
 #include "indexes/concepts.h"
 #include "src/arch/sanitizer.h"
+#include "src/base/batch_room.h"
 #include "src/base/batching.h"
 #include "src/base/faster_way.h"
 
@@ -236,7 +237,7 @@ class alignas(kFalseSharingBytes) RunnerOf : public CountedSession<Index, Runner
   /// Looks the keys up by one call of the index. Returns how many were not found.
   u64 find_batch(const Request* requests, u32 count, Tally& tally) {
     const Keys keys(requests, count);
-    const BatchAnswers<std::optional<u64>> room(count);
+    const BatchRoom<std::optional<u64>> room(count);
     const std::span<std::optional<u64>> answers = room.all();
     index_.find_batch(me_, keys.all(), answers, batch_.order);
     u64 misses = 0;
@@ -355,7 +356,7 @@ class alignas(kFalseSharingBytes) RunnerOf : public CountedSession<Index, Runner
   /// Runs modifies by one call of the index.
   void modify_batch(const Request* requests, u32 count, Tally& tally) {
     const Keys keys(requests, count);
-    const BatchAnswers<Modified> answers(count);
+    const BatchRoom<Modified> answers(count);
     // A modify may throw. The destructor counts those before it that found their keys.
     struct Done {
       ~Done() {

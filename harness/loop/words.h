@@ -4,7 +4,6 @@
 #pragma once
 
 #include <algorithm>
-#include <array>
 #include <cstddef>
 #include <functional>
 #include <memory>
@@ -14,6 +13,7 @@
 #include "harness/host/clock.h"
 #include "harness/loop/trial.h"
 #include "indexes/erased.h"
+#include "src/base/batch_room.h"
 #include "src/base/batching.h"
 #include "src/base/types.h"
 #include "src/machine/native.h"
@@ -122,12 +122,11 @@ class Words {
   /// The keys of a batch, of at most kMostInAttempt.
   class Keys {
    public:
-    explicit Keys(std::span<const Raw> raws) : count_(raws.size()) { std::ranges::copy(raws, keys_.begin()); }
-    std::span<const ErasedKey> all() const { return {keys_.data(), count_}; }
+    explicit Keys(std::span<const Raw> raws) : keys_(raws.size()) { std::ranges::copy(raws, keys_.all().begin()); }
+    std::span<const ErasedKey> all() const { return keys_.all(); }
 
    private:
-    const std::size_t count_;
-    std::array<ErasedKey, kMostInAttempt> keys_;
+    const BatchRoom<ErasedKey> keys_;
   };
 
   Trial& trial_;
