@@ -120,7 +120,7 @@ double best_batch_ns(Clock& clock, u64 time_ns, const std::function<void()>& bat
 
 Limits no_limits(const std::string& why) {
   Limits out;
-  for (auto* value : {&out.footprint, &out.page_bytes}) *value = OrReason<u64>::missing(why);
+  for (auto* value : {&out.footprint, &out.page_bytes, &out.value_lines}) *value = OrReason<u64>::missing(why);
   for (auto* value : {&out.cycle_ns, &out.chase_ns, &out.independent_ns, &out.transaction_ns, &out.loop_ns,
                       &out.chase_ratio, &out.independent_ratio, &out.words_ns, &out.value_ratio, &out.loop_share}) {
     *value = OrReason<double>::missing(why);

@@ -56,7 +56,8 @@ struct Limits {
   OrReason<double> chase_ratio;        ///< thread time of an operation / chase_ns: its cost in dependent lines
   OrReason<double> independent_ratio;  ///< thread time of an operation / independent_ns
   OrReason<double> words_ns;           ///< thread time of a lookup that reads no sized value
-  OrReason<double> value_ratio;        ///< thread time of an operation / (words_ns + independent_ns)
+  OrReason<u64> value_lines;           ///< lines of a sized value
+  OrReason<double> value_ratio;        ///< thread time of an operation / (words_ns + value_lines x independent_ns)
   OrReason<double> loop_share;         ///< loop_ns / thread time of an operation
 };
 

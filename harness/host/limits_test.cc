@@ -57,6 +57,8 @@ TEST_CASE("the ratios are of an operation's time on all its processors") {
   limits.chase_ns = 80.0;
   limits.independent_ns = 10.0;
   limits.loop_ns = 2.0;
+  limits.words_ns = 30.0;
+  limits.value_lines = u64{2};
   Throughput throughput;
   throughput.operations = 1000;
   throughput.seconds = 200e-6;
@@ -64,6 +66,7 @@ TEST_CASE("the ratios are of an operation's time on all its processors") {
   CHECK(*limits.chase_ratio == Approx(2.5));
   CHECK(*limits.independent_ratio == Approx(20));
   CHECK(*limits.loop_share == Approx(.01));
+  CHECK(*limits.value_ratio == Approx(4));
   limits = with_limit_ratios(limits, throughput, 4);
   CHECK(*limits.chase_ratio == Approx(10));
   CHECK(*limits.independent_ratio == Approx(80));

@@ -185,8 +185,10 @@ void describe(Like<Limits> auto& l, auto& field) {
         "a thread's time for a lookup that finds the word of a sized value and does not read the value: for the same "
         "workload, number of threads and batch",
         kAboveZero);
+  field("value_lines", l.value_lines, "lines of a sized value and its header; 0 if it stays in its word");
   field("value_ratio", l.value_ratio,
-        "a thread's time for an operation / (words_ns + independent_ns): that of the index alone and of one more line");
+        "a thread's time for an operation / (words_ns + value_lines x independent_ns): that of the index alone and of "
+        "the value's lines");
   field("loop_share", l.loop_share,
         "loop_ns / a thread's time for an operation: the share of the loop, at most, since it also runs while an "
         "operation waits for memory",

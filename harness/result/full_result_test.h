@@ -142,6 +142,7 @@ inline RunResult full_result() {
               .chase_ratio = 2.5,
               .independent_ratio = 20.0,
               .words_ns = 150.0,
+              .value_lines = u64{2},
               .value_ratio = 1.25,
               .loop_share = .01};
   t.health = {.voluntary_switches = u64{1},

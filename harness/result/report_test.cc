@@ -181,9 +181,10 @@ TEST_CASE("similar numbers are not confused", "[report]") {
   CHECK_THAT(block_of(full_result()), Catch::Contains("values       64 bytes each   72.0 kB live of 80.0 kB reserved"));
   CHECK_THAT(
       block_of(full_result()),
-      Catch::Contains("words        150.0 ns an operation that reads no value, and 10.0 ns for one more independent "
-                      "line: 80.0 % of the limit"));
+      Catch::Contains("words        150.0 ns an operation that reads no value, and 2 independent lines of the value "
+                      "(10.0 ns each): 80.0 % of the limit"));
   CHECK(document["limits"]["words_ns"] == 150.0);
+  CHECK(document["limits"]["value_lines"] == 2);
   CHECK(document["limits"]["value_ratio"] == 1.25);
   CHECK(document["limits"]["chase_ns"] == 80.0);
   CHECK(document["limits"]["independent_ns"] == 10.0);

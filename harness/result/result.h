@@ -538,7 +538,7 @@ void describe(Like<BuildInfo> auto& b, auto& field) {
 }
 
 struct RunResult {
-  static constexpr u32 kSchemaVersion = 13;
+  static constexpr u32 kSchemaVersion = 14;
   std::string run_id;
   std::string point_hash;
   std::string started;

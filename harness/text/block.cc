@@ -108,8 +108,8 @@ std::string words_text(const Limits& l) {
   if (!l.words_ns) return "-: " + l.words_ns.reason;
   std::string text = fmt::format("{:.1f} ns an operation that reads no value", *l.words_ns);
   if (l.value_ratio && l.independent_ns)
-    text += fmt::format(", and {:.1f} ns for one more independent line: {} of the limit", *l.independent_ns,
-                        percent(1 / *l.value_ratio));
+    text += fmt::format(", and {} independent lines of the value ({:.1f} ns each): {} of the limit", *l.value_lines,
+                        *l.independent_ns, percent(1 / *l.value_ratio));
   return text;
 }
 

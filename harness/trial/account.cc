@@ -415,7 +415,8 @@ Limits with_limit_ratios(Limits limits, const Throughput& throughput, u32 proces
     limits.independent_ratio = operation_ns / *limits.independent_ns;
   }
   if (limits.words_ns && limits.independent_ns) {
-    limits.value_ratio = operation_ns / (*limits.words_ns + *limits.independent_ns);
+    limits.value_ratio =
+        operation_ns / (*limits.words_ns + static_cast<double>(*limits.value_lines) * *limits.independent_ns);
   } else {
     limits.value_ratio =
         OrReason<double>::missing(limits.words_ns ? limits.independent_ns.reason : limits.words_ns.reason);

@@ -34,7 +34,9 @@
 #include "src/history/check_history.h"
 #include "src/history/history_file.h"
 #include "src/history/recorder.h"
+#include "src/machine/native.h"
 #include "src/memory/accessed_bits.h"
+#include "src/memory/values.h"
 #include "workloads/distribution.h"
 #include "workloads/keys.h"
 #include "workloads/mix.h"
@@ -376,6 +378,8 @@ class Run {
     if (m_.operations() > 0) timed("limits", [&] { return m_.limits = team_.limits(plan_of_limits()), u64{0}; });
     m_.limits.loop_ns = loop;
     m_.limits.words_ns = m_.operations() > 0 ? words_ns() : Ns();
+    m_.limits.value_lines = m_.limits.words_ns ? OrReason<u64>(Values<Native>::lines(config_.value_size))
+                                               : OrReason<u64>::missing(m_.limits.words_ns.reason);
   }
 
   using Ns = OrReason<double>;

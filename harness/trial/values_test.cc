@@ -94,6 +94,7 @@ TEST_CASE("a run that only reads sized values tells what it would take without t
     const TrialResult result = run_sized(plan);
     REQUIRE(result.limits.words_ns);
     CHECK(*result.limits.words_ns > 0);
+    CHECK(result.limits.value_lines.value == 2);
     CHECK(result.validation.passed.value == true);
   }
   const TrialResult changes = run_sized(sized_plan("mix:read=50,update=50", 100));
