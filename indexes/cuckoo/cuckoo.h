@@ -31,6 +31,7 @@
 #include "indexes/cuckoo/four.h"
 #include "indexes/cuckoo/options.h"
 #include "indexes/cuckoo/seeded_bugs.h"
+#include "indexes/cuckoo/split.h"
 #include "indexes/cuckoo/walk.h"
 #include "indexes/growing/path_growth.h"
 #include "indexes/growing/table.h"
@@ -213,8 +214,13 @@ class CuckooTable {
   }
 
  private:
+  using Rules = cuckoo::Rules<CuckooTable, Layout, Bucket>;
   template <class Any>
   friend class cuckoo::HomeWalk;
+  template <class Any, class, class>
+  friend class cuckoo::Rules;
+  template <class Any, class, class>
+  friend class cuckoo::Homecoming;
   static constexpr std::size_t kGroup = 16;
 
   /// Returns the id of a key. The seed decides which keys share their buckets, and may be kept secret.
@@ -412,163 +418,6 @@ class CuckooTable {
     return from.is_home_of(hashes) ? hashes.other() : hashes.home();
   }
 
-  /// The growth rules of this table (indexes/growing/table.h).
-  class Rules {
-   public:
-    explicit Rules(const CuckooTable& cuckoo) : cuckoo_(cuckoo) {}
-
-    static bool crowded(u64 keys, u32 bits) { return 100 * keys > kMostLoad * Bucket::slots(bits) << bits; }
-    /// Returns true if a key without a path indicates keys that were chosen to collide, by somebody with knowledge of
-    /// the seed.
-    static bool hopeless(u64 keys, u32 bits) { return bits >= 16 && 16 * keys < u64{kSlots} << bits; }
-
-    /// Prefetches the buckets where the strays of the bucket may be.
-    [[gnu::always_inline]] void prefetch_for_split(const Bucket& bucket, u64 number, u32 bits) const {
-      const Word word(bucket.word.load());
-      if (!word.has_tags()) return;
-      for (u32 i = 0; i < Word::kTags; ++i) {
-        if (word.tag(i) == 0) continue;
-        const u64 other = growing::low_bits(number ^ Hashes::jump(word.tag(i)), bits);
-        Layout::Machine::prefetch(cuckoo_.table_.at(other), Access::kWrite);
-      }
-    }
-    /// Splits a bucket, and brings its strays home. The new bucket is not locked if its word says which slots hold
-    /// pairs: while it is unborn, no attempt finds any, and only an attempt that has locked the old bucket stores to
-    /// it.
-    template <class Tx>
-    Attempt<bool> split_in(Tx& tx, const ReaderOf<Tx>& old, const ReaderOf<Tx>& born, u64 number) const {
-      const Word word(old.word());
-      if (word.has_tags()) [[unlikely]]
-        return split_with_strays_in(tx, old, born, number);
-      if (!upgrade(tx, old, born)) return kRestart;
-      const auto [here, there] = old->split_to(*born.node(), number, word);
-      begin(tx, born, there);
-      tx.set_word(old, here.word());
-      return true;
-    }
-
-   private:
-    template <class Tx>
-    [[nodiscard]] static bool upgrade(Tx& tx, const ReaderOf<Tx>& old, const ReaderOf<Tx>& born) {
-      if constexpr (Bucket::kWordHasSlots) return tx.upgrade(old);
-      return tx.upgrade(old, born);
-    }
-    /// Gives the new bucket its first word.
-    template <class Tx>
-    static void begin(Tx& tx, const ReaderOf<Tx>& born, Word word) {
-      if constexpr (Bucket::kWordHasSlots) {
-        born->word.begin_with(word.word());
-      } else {
-        tx.set_word(born, word.word());
-      }
-    }
-    template <class Tx>
-    Attempt<bool> split_with_strays_in(Tx& tx, const ReaderOf<Tx>& old, const ReaderOf<Tx>& born, u64 number) const {
-      if constexpr (kSmall<Tx>) {
-        return tx.ask_for_more();
-      } else {
-        const Word word(old.word());
-        Homecoming<Tx> strays(cuckoo_, number, word);
-        if (!strays.find(tx) || !strays.upgrade(tx, old, born)) return kRestart;
-        const auto [here, there] = old->split_to(*born.node(), number, word);
-        std::array<Place<Tx>, 2> side{Place<Tx>{number, here, old},
-                                      Place<Tx>{number + (u64{1} << word.bits()), there, born}};
-        strays.bring(tx, side);
-        begin(tx, born, side[1].word);
-        side[0].finish_always(tx);
-        return true;
-      }
-    }
-
-    const CuckooTable& cuckoo_;
-  };
-
-  /// The strays of a bucket that is split.
-  template <class Tx>
-  class Homecoming {
-   public:
-    Homecoming(const CuckooTable& cuckoo, u64 number, Word word) : cuckoo_(cuckoo), number_(number), word_(word) {}
-
-    /// Enters the buckets where the strays may be, as their tags say. Returns false to restart.
-    [[nodiscard]] bool find(Tx& tx) {
-      const u32 bits = word_.bits();
-      for (u32 i = 0; i < Word::kTags; ++i) {
-        const u64 tag = word_.tag(i);
-        if (tag == 0 || told_before(i)) continue;
-        const u64 hash = number_ ^ Hashes::jump(tag);
-        // With the bits of this bucket, the strays of the tag are in one bucket. If that has been split already, they
-        // are in two.
-        if (growing::low_bits(hash, bits) == number_) continue;
-        for (u64 half = 0; half < 2; ++half) {
-          const u64 wanted = growing::low_bits(hash, bits) | half << bits;
-          Place<Tx> place;
-          if (!cuckoo_.arrive(tx, wanted, place)) return false;
-          if (place.word.bits() > bits + 1) {  // split twice: rare, and the strays stay
-            leave(tag);
-            break;
-          }
-          if (!entered_before(place)) places_[count_++] = place;
-          if (place.word.bits() <= bits) break;
-        }
-      }
-      return true;
-    }
-    [[nodiscard]] bool upgrade(Tx& tx, const ReaderOf<Tx>& old, const ReaderOf<Tx>& born) {
-      std::array<ReaderOf<Tx>, 2 * Word::kTags + 2> readers{old};
-      u32 count = 1;
-      if (!Bucket::kWordHasSlots) readers[count++] = born;
-      for (u32 i = 0; i < count_; ++i) readers[count++] = places_[i].at;
-      return tx.upgrade(std::span<const ReaderOf<Tx>>(readers.data(), count));
-    }
-    /// Brings the strays home to the two sides of the split, whose words it completes.
-    void bring(Tx& tx, std::array<Place<Tx>, 2>& side) {
-      const u32 bits = word_.bits();
-      for (u32 i = 0; i < Word::kTags; ++i) {
-        if ((left_ >> i & 1) == 0) continue;
-        for (Place<Tx>& home : side) home.word = home.word.with(word_.tag(i));  // either may be their home
-      }
-      for (u32 i = 0; i < count_; ++i) {
-        Place<Tx>& place = places_[i];
-        for (u32 slot = 0; slot < kSlots; ++slot) {
-          const auto id = place.id_at(slot);
-          if (!id || !cuckoo::answers(id->hashes().home(), number_, bits)) continue;
-          Place<Tx>& home = side[id->hashes().home() >> bits & 1];
-          if (const u32 to = home.free_slot(); to != kSlots) {
-            home.put(to, *id, place.at->value[slot].load(), false);
-            place.clear(slot);
-          } else if (!Bugs::kForgetStrays) {
-            home.word = home.word.with(id->hashes().tag());
-          }
-        }
-        place.finish(tx);
-      }
-    }
-
-   private:
-    /// Lets the strays of this tag stay, each of which has a tag of its own.
-    void leave(u64 tag) {
-      for (u32 i = 0; i < Word::kTags; ++i) left_ |= (word_.tag(i) == tag ? 1u : 0u) << i;
-    }
-    /// Returns true if an earlier tag is the same.
-    bool told_before(u32 i) const {
-      for (u32 j = 0; j < i; ++j) {
-        if (word_.tag(j) == word_.tag(i)) return true;
-      }
-      return false;
-    }
-    bool entered_before(const Place<Tx>& place) const {
-      return std::any_of(places_.begin(), places_.begin() + count_,
-                         [&](const Place<Tx>& before) { return before.number == place.number; });
-    }
-
-    const CuckooTable& cuckoo_;
-    const u64 number_;
-    const Word word_;
-    u32 left_ = 0;  // bit i: the strays of tag i stay
-    u32 count_ = 0;
-    std::array<Place<Tx>, 2 * Word::kTags> places_;
-  };
-
   /// Searches for a path. It reads one line of most buckets, at the place where guess() expects them. The attempt that
   /// moves the keys proves the path.
   template <class Tx>
@@ -661,11 +510,6 @@ class CuckooTable {
     for (u32 i = 0; i <= moves; ++i) places[i].finish_always(tx);
     return growth.has_room(after);
   }
-
-  /// Per cent of the slots beyond which the table grows. Seven pairs find a path at .95, four up to .94, three up to
-  /// .91. But strays cost a line, and the operation that meets one loses what the processor has read ahead. At .5, 4 %
-  /// of the keys in buckets of four are strays; at .65, 8 %, and inserts from empty take a tenth longer.
-  static constexpr u64 kMostLoad = kSlots == 7 || Layout::kScale == Scale::kTiny ? 95 : kSlots == 4 ? 50 : 65;
 
   const u64 seed_;
   const bool avx512_;
