@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "indexes/art/art.h"
 #include "indexes/art/race_mixes_test.h"
 #include "indexes/by_hash.h"
 #include "indexes/chained/chained.h"
@@ -66,6 +67,26 @@ TEST_CASE("ByHash: keys with equal hashes are told apart", "[no-tsan]") {  // on
   compare<OnOneHash<Rtm<Emulated>>>("rtm:2");
   compare<OnThreeHashes<Spin<Native>>>("spin");
   compare<OnThreeHashes<Hybrid<Emulated>>>("hybrid:2");
+}
+
+/// Inserts and erases keys of 64 KiB in a memory with room for 80 of them, more often than fit.
+template <class Index>
+void churn_large_keys(MemoryConfig::Alloc alloc) {
+  Index index(Spec::parse("olc"), {.alloc = alloc, .limit = u64{80} * 80 << 10});
+  auto me = index.join();
+  for (u64 i = 0; i < 500; ++i) {
+    const std::string key = std::to_string(i) + std::string(64 << 10, 'k');
+    REQUIRE(index.insert(me, key, i));
+    REQUIRE(index.erase(me, key));
+  }
+}
+
+TEST_CASE("ByHash: the garbage of large keys stays within a small limit of memory", "[no-tsan]") {  // one thread
+  for (const auto alloc : {MemoryConfig::Alloc::kMalloc, MemoryConfig::Alloc::kArena}) {
+    INFO(word(alloc));
+    churn_large_keys<ByHash<Synchronized<Cuckoo, Olc<Native>, U64Key>>>(alloc);
+    churn_large_keys<Synchronized<Art, Olc<Native>, BytesKey>>(alloc);
+  }
 }
 
 /// Keys that share one hash, or two.

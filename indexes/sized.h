@@ -122,8 +122,6 @@ class Sized {
  public:
   /// The tries of a modification that may come too late before its function runs inside an attempt.
   static constexpr u32 kMostStale = kTiny ? 1 : 8;
-  /// The bytes that a thread retires before it collects, if its batch is not full before.
-  static constexpr u64 kMostUncollected = u64{1} << 20;
 
   /// The state of one thread.
   class ThreadState {
@@ -137,7 +135,6 @@ class Sized {
     friend Sized;
     PoolLease<Machine> pool_;
     typename Reclaimer::ThreadState reclaim_;
-    u64 uncollected_ = 0;  // bytes retired since the last collection for their sake
   };
 
   /// Makes an empty index: `values` describes the memory of the values, and the rest are the arguments of Map. Throws
@@ -423,10 +420,6 @@ class Sized {
     if (Store::is_short(word)) return;
     const Block block = Store::block(word);
     me.reclaim_.retire(block.start, block.bytes);
-    me.uncollected_ += block.bytes;
-    if (me.uncollected_ < kMostUncollected) return;
-    me.uncollected_ = 0;
-    me.reclaim_.collect();
   }
 
   /// Makes sure that a block can be retired.

@@ -47,7 +47,8 @@
 //
 // Costs are amortised. Retired blocks collect in a batch, which is stamped once, when it is full (a later stamp is
 // safe). Only then the thread tries to advance the epoch, and frees the batches that are due into its own pool. Tests
-// make a batch of one block, so that short schedules reach the frees.
+// make a batch of one block, so that short schedules reach the frees. A batch of large blocks is full when it holds
+// kMostBatchBytes, so that the garbage of a thread does not grow with the size of its blocks.
 //
 // Batches are recorded in blocks of the pool. A retired block cannot hold its own link: the smallest one is a key and a
 // value, and a reader inside may still load both. So retiring takes memory, at a moment when it must not fail.
@@ -101,6 +102,8 @@ class Epochs {
 
   /// The number of waiting blocks of one thread above which its batches count as stalled.
   static constexpr u64 kStallBlocks = u64{64} * 64;
+  /// The bytes of blocks with which a batch is full, whatever their number.
+  static constexpr u64 kMostBatchBytes = u64{1} << 20;
 
   explicit Epochs(Memory<M>& memory) : reclaim_(memory.config().reclaim), memory_(memory) {}
   Epochs(const Epochs&) = delete;
@@ -123,6 +126,7 @@ class Epochs {
   struct RetiredBatch {
     RetiredBatch* next = nullptr;
     u64 stamp = 0;
+    u64 bytes = 0;  // of the blocks, while the batch is being filled
     u32 count = 0;
     bool reserved = false;  // true if the record is from the heap, and so of a reserve
     Block blocks[kBatch];
@@ -220,7 +224,8 @@ class Epochs {
     [[nodiscard, gnu::always_inline]] bool reserve() { return !short_ || refill(); }
 
     /// Takes a block that can no longer be found, to free it after the grace period. After a successful reserve it
-    /// never fails, for as many blocks as one attempt can retire. O(1), and a scan of all threads once in kBatch calls.
+    /// never fails, for as many blocks as one attempt can retire. O(1), and a scan of all threads once in kBatch calls
+    /// or in kMostBatchBytes.
     void retire(void* block, u64 bytes) {
       Slot& slot = *slot_;
       ++slot.retired;
@@ -228,7 +233,10 @@ class Epochs {
         open();
       RetiredBatch& batch = *slot.open;
       batch.blocks[batch.count++] = {block, bytes};
-      if (batch.count == kBatch) [[unlikely]]
+      batch.bytes += bytes;
+      // A batch that closes with few blocks wastes the rest of its record. So a thread that is short fills its batches,
+      // and refill closes them.
+      if (batch.count == kBatch || (batch.bytes >= kMostBatchBytes && !short_)) [[unlikely]]
         collect();
     }
 
@@ -324,7 +332,7 @@ class Epochs {
     }
 
     [[gnu::noinline, gnu::cold]] bool refill() {
-      if (room() < kAttemptBlocks) {
+      if (room() < kAttemptBlocks || (slot_->open != nullptr && slot_->open->bytes >= kMostBatchBytes)) {
         idle();  // reserve is called between operations
         for (u64 advance = 0; advance <= kGrace; ++advance) collect();
       }
@@ -554,6 +562,7 @@ class Epochs {
     if (!batch->reserved) return pool.free(batch, sizeof(RetiredBatch));
     if (length(slot.reserve) == kReserve) return delete batch;
     batch->count = 0;
+    batch->bytes = 0;
     push(slot.reserve, batch);
   }
   static u64 count(const RetiredBatch* batch) {

@@ -186,6 +186,39 @@ TEST_CASE("A batch is stamped when it is full, and freed at the latest when the 
   CHECK(counters.stalled == 0);
 }
 
+TEST_CASE("A batch of large blocks is full when it holds a MiB", "[reclaim]") {
+  Memory<M> memory(config_of());
+  Epochs<M, 2, 64> epochs(memory);
+  Member writer(memory, epochs);
+  constexpr u64 kBytes = 64 << 10;
+  for (u64 i = 0; i < 15; ++i) writer.reclaim.retire(writer.pool->allocate(kBytes), kBytes);
+  CHECK(epochs.counters().advances == 0);
+  for (u64 i = 15; i < 10 * 16; ++i) writer.reclaim.retire(writer.pool->allocate(kBytes), kBytes);
+  CHECK(epochs.counters().advances == 10);
+  CHECK(epochs.counters().freed >= 8 * 16);
+}
+
+TEST_CASE("When memory is out, an attempt can retire all its large blocks, and the next one frees them", "[reclaim]") {
+  FailurePlan plan;
+  MemoryConfig config = config_of(GENERATE(MemoryConfig::Alloc::kMalloc, MemoryConfig::Alloc::kArena));
+  config.fail = &plan;
+  Memory<M> memory(config);
+  Epochs<M, 2, 64> epochs(memory);
+  Member writer(memory, epochs);
+  constexpr u64 kBytes = Epochs<M>::kMostBatchBytes, kBlocks = AttemptBlocks<M>::kMaxBlocks;
+  std::vector<void*> blocks;
+  for (u64 i = 0; i < 3 * kBlocks; ++i) blocks.push_back(writer.pool->allocate(kBytes));
+  plan.arm(1, FailurePlan::Then::kForEver);
+  for (u64 attempt = 0; attempt < 3; ++attempt) {
+    REQUIRE(writer.reclaim.reserve());
+    CHECK(epochs.counters().freed == attempt * kBlocks);
+    writer.reclaim.enter();
+    for (u64 i = 0; i < kBlocks; ++i) writer.reclaim.retire(blocks[attempt * kBlocks + i], kBytes);
+    writer.reclaim.leave();
+  }
+  plan.disarm();
+}
+
 TEST_CASE("Another thread adopts the garbage of a thread that exits", "[reclaim]") {
   Memory<M> memory(config_of());
   Epochs<M> epochs(memory);
