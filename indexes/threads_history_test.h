@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "indexes/erased_testing.h"
+#include "src/machine/preemption.h"
 #include "src/testing/history.h"
-#include "src/testing/preemption.h"
 #include "src/testing/race_program.h"
 
 namespace latchlab::testing {

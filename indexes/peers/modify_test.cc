@@ -14,8 +14,8 @@
 #include "indexes/peers/tbb_unordered.h"
 #include "src/base/key.h"
 #include "src/base/rng.h"
+#include "src/machine/preemption.h"
 #include "src/testing/catch.h"
-#include "src/testing/preemption.h"
 
 namespace latchlab {
 namespace {
@@ -81,7 +81,7 @@ void check_no_change_is_lost() {
   for (u64 t = 0; t < kThreads; ++t) {
     threads.emplace_back([&, t] {
       auto me = peer.join();
-      testing::Preemption preemption(draw(test_seed(), 1, t));
+      Preemption preemption(draw(test_seed(), 1, t));
       waiting.fetch_sub(1, kRelaxed);
       while (waiting.load(kRelaxed) != 0) std::this_thread::yield();
       for (u64 i = 0; i < kRounds; ++i) {

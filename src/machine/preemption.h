@@ -11,7 +11,7 @@
 #include "src/base/rng.h"
 #include "src/base/types.h"
 
-namespace latchlab::testing {
+namespace latchlab {
 
 /// The interruptions of the thread that makes this object, which must also destroy it. One for each thread at a time.
 class Preemption {
@@ -39,4 +39,4 @@ class Preemption {
   volatile u64 count_ = 0;
 };
 
-}  // namespace latchlab::testing
+}  // namespace latchlab

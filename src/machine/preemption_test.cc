@@ -1,8 +1,8 @@
-#include "src/testing/preemption.h"
+#include "src/machine/preemption.h"
 
 #include "src/testing/catch.h"
 
-namespace latchlab::testing {
+namespace latchlab {
 namespace {
 
 TEST_CASE("Preemption: a loop without calls is interrupted as often as it asked for", "[no-tsan]") {
@@ -16,4 +16,4 @@ TEST_CASE("Preemption: a loop without calls is interrupted as often as it asked 
 }
 
 }  // namespace
-}  // namespace latchlab::testing
+}  // namespace latchlab

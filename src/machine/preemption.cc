@@ -1,4 +1,4 @@
-#include "src/testing/preemption.h"
+#include "src/machine/preemption.h"
 
 #include <sched.h>
 #include <unistd.h>
@@ -10,7 +10,7 @@
 #include "src/arch/sanitizer.h"
 #include "src/machine/native.h"
 
-namespace latchlab::testing {
+namespace latchlab {
 
 namespace {
 
@@ -66,4 +66,4 @@ void Preemption::stay() {
   armed_ = false;
 }
 
-}  // namespace latchlab::testing
+}  // namespace latchlab
