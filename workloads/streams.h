@@ -15,6 +15,7 @@ inline constexpr u64 kWiscerStream = 5;       ///< random choices of a Wiscer wo
 inline constexpr u64 kMadeUpStream = 8;       ///< made-up keys
 inline constexpr u64 kCrowdStream = 9;        ///< the records that flash crowds address
 inline constexpr u64 kArrivalStream = 10;     ///< the times at which operations come (harness/config/arrivals.h)
+inline constexpr u64 kPreemptionStream = 11;  ///< the interruptions of --preempt (harness/trial/phases.cc)
 inline constexpr u64 kFirstPhaseStream = 16;  ///< phase p draws from kFirstPhaseStream + 2p and the next one
 inline constexpr u64 kFirstScanStream = u64{1} << 32;  ///< phase p draws lengths of scans from kFirstScanStream + p
 inline constexpr u64 kFirstGetStream = u64{1} << 33;   ///< phase p draws keys of multi-gets from kFirstGetStream + p

@@ -443,6 +443,7 @@ class Completion {
     };
     refuse(plan_.index_degraded);
     refuse(plan_.mem_degraded);
+    if (config_.preempt) refuse("--preempt makes a run a test and no measurement");
     if (config_.clear_accessed_ns != 0) refuse(why_accessed_stay().value_or(""));
     if (pair_->elides_reads || mix().changes()) refuse(pair_->degraded(config_.sync).value_or(""));
     return "";

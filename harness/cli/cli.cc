@@ -136,6 +136,7 @@ std::vector<std::string> words_of_run(const Config& config, const Given& axes, s
   if (config.replicate != 0) words.push_back(fmt::format("--replicate={}", config.replicate));
   if (config.block) words.push_back(fmt::format("--block={}", *config.block));
   if (config.order) words.push_back(fmt::format("--order={}", *config.order));
+  if (config.preempt) words.emplace_back("--preempt");
   if (config.strict) words.emplace_back("--strict");
   if (config.fit) words.emplace_back("--fit");
   return words;
@@ -188,6 +189,7 @@ RunCommand parse_run(const std::vector<std::string>& args, const Surroundings& h
       .topology = topology};
   const u64 reps = parse_count("--reps", take(given, "reps").value_or("1"), 1, kMostReplicates);
   Config base;
+  base.preempt = take(given, "preempt").has_value();
   base.strict = take(given, "strict").has_value();
   base.fit = take(given, "fit").has_value();
   for (auto& [name, into] : {std::pair{"block", &base.block}, std::pair{"order", &base.order}}) {

@@ -66,6 +66,19 @@ TEST_CASE("recorded calls are part of the point, and --validate=history records 
   CHECK_FALSE(runs({"--validate=tally"}).runs[0].config.recording());
 }
 
+TEST_CASE("--preempt is part of the point, and needs recorded calls", "[cli]") {
+  const Plan run = runs({"--validate=history", "--preempt"}).runs[0];
+  CHECK(run.config.preempt);
+  CHECK(point_of(run).ends_with(" --validate=history --preempt"));
+  CHECK(runs({"--history=/tmp/latchlab.history", "--preempt"}).runs[0].config.preempt);
+  CHECK_FALSE(runs({"--validate=history"}).runs[0].config.preempt);
+  const RunCommand list = runs({"--alloc={malloc,tbb}", "--validate=history", "--preempt"});
+  CHECK(std::ranges::count(list.runs[0].words, "--preempt") == 1);
+  const RunCommand some = runs({"--validate={tally,history}", "--preempt"});
+  CHECK(contains(some.runs[0].skip, "--preempt: it interrupts recorded calls, and none are recorded"));
+  CHECK(some.runs[1].skip.empty());
+}
+
 TEST_CASE("every option of a run is an axis", "[cli]") {
   for (const char* arg : {"--index={art,tbb}",
                           "--sync={none,spin}",
@@ -441,6 +454,12 @@ TEST_CASE("wrong input is one line that says what would be right", "[cli]") {
       {{"--validate=history", "--batch=16"}, "--validate=history: recorded calls run one by one, not by --batch=16"},
       {{"--history=x,keys=all", "--latency=all"}, "with keys=all that leaves none for --latency; write keys=1/64"},
       {{"--history=x,keys=all", "--rate=1M"}, "with keys=all that leaves none for --rate"},
+      {{"--preempt"}, "--preempt: it interrupts recorded calls, and none are recorded; write --validate=history"},
+      {{"--preempt", "--validate=off"}, "--preempt: it interrupts recorded calls, and none are recorded"},
+      {{"--preempt=1", "--validate=history"}, "--preempt takes no value"},
+      {{"--preempt", "--preempt", "--validate=history"}, "--preempt is given 2 times"},
+      {{"--preempt", "--validate=history", "--strict"},
+       "--strict: the result would be degraded: --preempt makes a run"},
       {{"--history=x,calls=60G"}, "--history: 60000000000 calls take 3840 GB; 8.6 GB of memory are available"},
       {{"ab", "--a=--sync=none", "--b=--sync=olc", "--history=x"}, "--history has no meaning in harness ab"},
       {{"ab", "--a=--sync=none", "--b=--history=x"}, "--history belongs to no variant"},

@@ -113,11 +113,15 @@ std::string no_open_loop(const Combination& point) {
   return "";
 }
 
-/// Returns why calls cannot be recorded in this run.
+/// Returns why calls cannot be recorded in this run, or not be interrupted.
 std::string no_history(const Combination& point) {
   const Config& config = point.config;
   const std::optional<Recording> recording = config.recording();
-  if (!recording) return "";
+  if (!recording) {
+    return config.preempt
+               ? "--preempt: it interrupts recorded calls, and none are recorded; write --validate=history with it"
+               : "";
+  }
   const std::string_view option = config.history ? "--history" : "--validate=history";
   if (config.batch.keys > 1) {
     return fmt::format("{}: recorded calls run one by one, not by --batch={}; leave one of them out", option,

@@ -148,6 +148,8 @@ const std::vector<OptionEntry>& option_rows() {
        "linearizable) or off",
        [](Config& c, const std::string& v) { c.validate = parse_word<Validate>("--validate", v); },
        "tally history off"},
+      {"preempt", "", "", "interrupt threads inside recorded calls, so that calls overlap: a test and no measurement",
+       nullptr},
       {"reps", "N", "1", "repetitions of every run", nullptr},
       {"topology", "MACHINE", "",
        "plan for another machine without running: lstopo's XML, or \"pack:2 numa:2 core:7 pu:2\"", nullptr},

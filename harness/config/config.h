@@ -132,6 +132,7 @@ struct Config {
   u64 seed = 1;
   Validate validate = Validate::kTally;
   std::optional<Recording> history;  ///< the calls to record; unset: --history not given
+  bool preempt = false;              ///< interrupt threads inside recorded calls
   bool strict = false;  ///< refuse a run that would be degraded; a run that ends degraded or noisy has failed
   bool fit = false;     ///< skip a run for which this machine is too small
 

@@ -36,7 +36,8 @@ std::string point_of(const Plan& plan) {
   if (c.rows.value_or(0) != 0) point += fmt::format(" --rows={}", *c.rows);
   if (c.pmu != kDefaultPmu) point += fmt::format(" --pmu={}", c.pmu);
   if (c.history) point += fmt::format(" --history={}", c.history->str());
-  return point + fmt::format(" --seed={} --validate={}", c.seed, word(c.validate));
+  point += fmt::format(" --seed={} --validate={}", c.seed, word(c.validate));
+  return c.preempt ? point + " --preempt" : point;
 }
 
 }  // namespace latchlab

@@ -1,6 +1,7 @@
 #include "harness/host/native_team.h"
 
 #include <chrono>
+#include <system_error>
 
 #include "harness/host/environment.h"
 #include "harness/host/placement.h"
@@ -118,6 +119,16 @@ void NativeTeam::idle(u64, bool yields) { yields ? Native::yield() : Native::pau
 bool NativeTeam::pin(u32 cpu) { return pin_this_thread(cpu); }
 
 bool NativeTeam::place(const PagePlacement& pages) { return place_thread(pages); }
+
+OrReason<std::unique_ptr<Preemption>> NativeTeam::preemption(u64 seed) {
+  using Made = OrReason<std::unique_ptr<Preemption>>;
+  if (const std::string why = Preemption::why_none(); !why.empty()) return Made::missing(why);
+  try {
+    return std::make_unique<Preemption>(seed);
+  } catch (const std::system_error& error) {
+    return Made::missing(error.what());
+  }
+}
 
 std::optional<u32> NativeTeam::cpu() { return this_cpu(); }
 

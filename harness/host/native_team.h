@@ -37,6 +37,7 @@ class NativeTeam final : public ThreadTeam {
 
   bool pin(u32 cpu) override;
   bool place(const PagePlacement& pages) override;
+  [[nodiscard]] OrReason<std::unique_ptr<Preemption>> preemption(u64 seed) override;
   [[nodiscard]] std::optional<u32> cpu() override;
   [[nodiscard]] std::optional<u64> ran_ns() override;
   [[nodiscard]] std::optional<ProcessorTime> processor_time() override;

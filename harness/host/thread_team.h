@@ -8,13 +8,16 @@
 #include <atomic>
 #include <exception>
 #include <functional>
+#include <memory>
 #include <mutex>
 #include <optional>
 
+#include "harness/config/or_reason.h"
 #include "harness/host/clock.h"
 #include "harness/host/limits.h"
 #include "harness/host/on_processor.h"
 #include "src/base/types.h"
+#include "src/machine/preemption.h"
 #include "src/memory/numa.h"
 
 namespace latchlab {
@@ -63,6 +66,9 @@ class ThreadTeam {
   virtual bool pin(u32 cpu) = 0;
   /// Places the pages that the thread touches first from now on; false if the kernel refuses.
   virtual bool place(const PagePlacement& pages) = 0;
+  /// Prepares to interrupt the thread inside its operations, at moments that `seed` gives. The thread must destroy the
+  /// result itself.
+  [[nodiscard]] virtual OrReason<std::unique_ptr<Preemption>> preemption(u64 seed) = 0;
   /// Returns the processor that the thread is on, if the kernel tells.
   [[nodiscard]] virtual std::optional<u32> cpu() = 0;
   /// Returns the time for which the thread has had a processor, in ns, if the kernel tells.

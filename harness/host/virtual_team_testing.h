@@ -11,6 +11,7 @@
 #include <atomic>
 #include <exception>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <stdexcept>
 
@@ -92,6 +93,9 @@ class VirtualTeam : public ThreadTeam {
     return true;
   }
   bool place(const PagePlacement&) override { return true; }
+  [[nodiscard]] OrReason<std::unique_ptr<Preemption>> preemption(u64) override {
+    return OrReason<std::unique_ptr<Preemption>>::missing("virtual time has no signals");
+  }
   [[nodiscard]] std::optional<u32> cpu() override { return seats_[World::get().fiber()]; }
   [[nodiscard]] std::optional<u64> ran_ns() override { return clock_.now(); }
   [[nodiscard]] std::optional<ProcessorTime> processor_time() override {

@@ -19,19 +19,20 @@ namespace latchlab::toy {
 /// The mistake that all toy indexes make. A test sets it by Plant before a run; Plant's destructor resets it.
 enum class Mistake {
   kNone,
-  kWrongValue,   ///< a find or a modify in a thousand returns the value of another key
-  kLostInsert,   ///< an insert in a thousand says true and does nothing
-  kDoubleErase,  ///< an erase in a hundred says true and leaves the key
-  kMissedKey,    ///< a find or a modify in a thousand misses
-  kPhantom,      ///< a find of an absent key returns a value
-  kSwappedKeys,  ///< an insert in a thousand inserts another key
-  kBadScan,      ///< a scan in ten delivers its first pair twice
-  kUncounted,    ///< a lookup in a thousand is not counted, if the toy counts operations
-  kNoMemory,     ///< every insert after the 5000th throws std::bad_alloc
-  kLateThrow,    ///< every insert after the 5000th inserts and then throws std::bad_alloc
-  kLostUpdate,   ///< an update or an upsert of a present key in a thousand says so and stores nothing
-  kStaleRead,    ///< a find in a thousand returns the value that the key had before the last change
-  kFull,         ///< inserts throw IndexFull once 5000 keys are in the index
+  kWrongValue,    ///< a find or a modify in a thousand returns the value of another key
+  kLostInsert,    ///< an insert in a thousand says true and does nothing
+  kDoubleErase,   ///< an erase in a hundred says true and leaves the key
+  kMissedKey,     ///< a find or a modify in a thousand misses
+  kPhantom,       ///< a find of an absent key returns a value
+  kSwappedKeys,   ///< an insert in a thousand inserts another key
+  kBadScan,       ///< a scan in ten delivers its first pair twice
+  kUncounted,     ///< a lookup in a thousand is not counted, if the toy counts operations
+  kNoMemory,      ///< every insert after the 5000th throws std::bad_alloc
+  kLateThrow,     ///< every insert after the 5000th inserts and then throws std::bad_alloc
+  kLostUpdate,    ///< an update or an upsert of a present key in a thousand says so and stores nothing
+  kStaleRead,     ///< a find in a thousand returns the value that the key had before the last change
+  kFull,          ///< inserts throw IndexFull once 5000 keys are in the index
+  kShortVersion,  ///< a modify validates by a version of three bits: eight modifies in the meantime go unnoticed
 };
 inline Mistake mistake = Mistake::kNone;
 inline std::atomic<u64> occasions{0};
@@ -119,6 +120,7 @@ class Toy {
   template <class F>
   Modified modify(ThreadState&, Raw key, const F& f) {
     testing::VirtualTeam::spend(kOperationNs);
+    if (mistake == Mistake::kShortVersion) return modify_by_version(key, f);
     const std::lock_guard lock(mutex_);
     const auto at = map_.find(Owned(key));
     const Found before = at == map_.end() ? Found() : Found(at->second);
@@ -148,6 +150,23 @@ class Toy {
   Footprint bytes() const { return {.live = map_.size() * 64, .reserved = map_.size() * 96}; }
 
  private:
+  /// Modifies a present key: reads, and stores unless the version has changed meanwhile.
+  Modified modify_by_version(Raw key, const auto& f) {
+    constexpr u64 kVersions = 8;
+    while (true) {
+      std::unique_lock lock(mutex_);
+      const u64 version = version_;
+      const Found before = map_.at(Owned(key));
+      lock.unlock();
+      const Found after = f(before);
+      lock.lock();
+      if (version != version_) continue;
+      version_ = (version + 1) % kVersions;
+      map_[Owned(key)] = *after;
+      return {before, after};
+    }
+  }
+
   static Owned another(Raw key) {
     if constexpr (std::is_same_v<Raw, u64>) {
       return ~key;
@@ -159,6 +178,7 @@ class Toy {
   std::mutex mutex_;
   std::map<Owned, u64> map_;
   std::map<Owned, u64> old_;  // values before the last updates, for kStaleRead
+  u64 version_ = 0;           // of all keys, for kShortVersion
 };
 
 }  // namespace latchlab::toy

@@ -79,6 +79,7 @@ void describe_plan(const Plan& plan, auto& field) {
   field("validate", c.validate, "history: also the linearizability of recorded calls");
   field("history", unless(c.history ? "" : "--history is not given", c.history ? c.history->str() : ""),
         "file of recorded calls, share of the keys, and number of calls that there is room for if it was given");
+  field("preempt", c.preempt, "true if threads are interrupted inside recorded calls");
   field("strict", c.strict);
 }
 

@@ -164,7 +164,9 @@ inline RunResult full_result() {
                       .checked_keys = u64{16},
                       .wrong_keys = u64{1},
                       .undecided_keys = u64{0},
-                      .witness = std::string("key 5: two calls conflict\n  before these calls the key is absent\n")};
+                      .witness = std::string("key 5: two calls conflict\n  before these calls the key is absent\n"),
+                      .preemptions = u64{40},
+                      .preemptions_inside = u64{30}};
   identify(r);
   return r;
 }

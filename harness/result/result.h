@@ -366,6 +366,7 @@ struct History {
   OrReason<bool> linearizable;
   OrReason<u64> checked_keys, wrong_keys, undecided_keys;
   OrReason<std::string> witness;
+  OrReason<u64> preemptions, preemptions_inside;
 };
 void describe(Like<History> auto& h, auto& field) {
   field.about("calls on a share of the keys, recorded from loading on");
@@ -381,6 +382,8 @@ void describe(Like<History> auto& h, auto& field) {
   field("wrong_keys", h.wrong_keys, "keys whose calls have no such order");
   field("undecided_keys", h.undecided_keys, "keys whose check reached its limit");
   field("witness", h.witness, "key with such calls, and few of its calls that conflict, one a line");
+  field("preemptions", h.preemptions, "how often --preempt interrupted a thread");
+  field("preemptions_inside", h.preemptions_inside, "those among them that came inside a recorded call");
 }
 
 /// A part of the measured phase: a number of operations, or a phase of the workload's file (rows.h).

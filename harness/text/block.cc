@@ -223,8 +223,10 @@ std::string validation_text(const Validation& v) {
 std::string history_lines(const History& h) {
   const std::string verdict =
       h.linearizable ? (*h.linearizable ? "linearizable" : "NOT LINEARIZABLE") : "-: " + h.linearizable.reason;
-  std::string text = line("history", fmt::format("{}   {} calls on {} of the keys{}", verdict, grouped(h.calls), h.keys,
-                                                 h.ended_in ? ", full in the phase " + *h.ended_in : ""));
+  std::string text =
+      line("history", fmt::format("{}   {} calls on {} of the keys{}{}", verdict, grouped(h.calls), h.keys,
+                                  h.preemptions ? fmt::format(", {} preemptions", grouped(*h.preemptions)) : "",
+                                  h.ended_in ? ", full in the phase " + *h.ended_in : ""));
   if (!h.witness) return text;
   for (std::size_t at = 0; at < h.witness->size();) {
     const std::size_t end = std::min(h.witness->find('\n', at), h.witness->size());

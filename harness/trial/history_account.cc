@@ -40,6 +40,15 @@ void add_verdict(const HistoryVerdict& verdict, History& out) {
   out.witness = fmt::format("key {}: {}\n{}", key, witness.conflict, witness.drawing());
 }
 
+/// Returns what --preempt did, in one line.
+std::string interrupted_text(const OrReason<PreemptionCounts>& done) {
+  if (!done) return "--preempt interrupts no thread: " + done.reason;
+  return fmt::format(
+      "--preempt interrupted threads {} times, {} of them inside a recorded call: the throughput is that of a test and "
+      "measures nothing",
+      grouped(done->all), grouped(done->inside));
+}
+
 /// Returns remarks about the length and the cost of a recording.
 Remarks remarks_of_recording(const Plan& plan, const RecordedHistory& history, const Recording& asked) {
   Remarks remarks;
@@ -53,6 +62,7 @@ Remarks remarks_of_recording(const Plan& plan, const RecordedHistory& history, c
   }
   if (asked.keys.one_in == 1)
     remarks.push_back({Status::kOk, "all calls are recorded, which costs throughput: it says little about the index"});
+  if (plan.config.preempt) remarks.push_back({Status::kDegraded, interrupted_text(history.preemptions)});
   if (plan.workload->mix().has(OpKind::kScan)) remarks.push_back({Status::kOk, "scans are not recorded"});
   if (!history.not_written.empty()) remarks.push_back({Status::kFailed, history.not_written});
   return remarks;
@@ -78,7 +88,13 @@ Account<OrReason<History>> history_account(const Plan& plan, const Measurement& 
               .checked_keys = {},
               .wrong_keys = {},
               .undecided_keys = {},
-              .witness = {}};
+              .witness = {},
+              .preemptions = OrReason<u64>::missing(history.preemptions.reason),
+              .preemptions_inside = OrReason<u64>::missing(history.preemptions.reason)};
+  if (history.preemptions) {
+    out.preemptions = history.preemptions->all;
+    out.preemptions_inside = history.preemptions->inside;
+  }
   if (history.ended_in) {
     out.ended_in = *history.ended_in;
     out.ended_s = history.ended_s;

@@ -18,6 +18,7 @@
 #include "harness/result/result.h"
 #include "harness/trial/meter.h"
 #include "harness/trial/phases.h"
+#include "harness/trial/recorded_run.h"
 #include "src/base/types.h"
 #include "src/history/check_history.h"
 
@@ -60,10 +61,11 @@ struct MeasuredPhase {
 /// The recorded calls.
 struct RecordedHistory {
   u64 room = 0, calls = 0, pending = 0;
-  std::optional<std::string> ended_in;    ///< the phase in which a buffer was full, if one was
-  double ended_s = 0;                     ///< seconds of recording until then
-  std::optional<HistoryVerdict> verdict;  ///< for --validate=history
-  std::string not_written;                ///< why the file could not be written; empty if it was, or was not asked for
+  std::optional<std::string> ended_in;     ///< the phase in which a buffer was full, if one was
+  double ended_s = 0;                      ///< seconds of recording until then
+  OrReason<PreemptionCounts> preemptions;  ///< for --preempt
+  std::optional<HistoryVerdict> verdict;   ///< for --validate=history
+  std::string not_written;                 ///< why the file could not be written; empty if it was, or was not asked for
 };
 
 struct Measurement {

@@ -8,8 +8,10 @@
 #include "harness/host/environment.h"
 #include "harness/host/interrupt.h"
 #include "src/base/error.h"
+#include "src/base/rng.h"
 #include "src/memory/accessed_bits.h"
 #include "workloads/stream.h"
+#include "workloads/streams.h"
 
 namespace latchlab {
 namespace {
@@ -66,14 +68,41 @@ std::string Phases::begin_recording() {
   const std::string failure = everyone([&](u32 t) { relay.run(t); });
   not_recorded_ = relay.why_unordered();
   if (!failure.empty() || !not_recorded_.empty()) return failure;
-  return everyone([&](u32 t) {
+  const std::string no_room = everyone([&](u32 t) {
     workers_[t].recorded =
         std::make_unique<RecordedRun>(*history_, *maker_.recorded(), t, clock_, trial_.numbers(), plan_.widths.value);
   });
+  return no_room.empty() && config_.preempt ? begin_preempting() : no_room;
+}
+
+/// Makes all threads interruptible, or none. Returns the message of a thread's exception.
+std::string Phases::begin_preempting() {
+  std::vector<std::string> why(workers_.size());
+  const std::string failure = everyone([&](u32 t) {
+    OrReason<std::unique_ptr<Preemption>> made = team_.preemption(draw(config_.seed, kPreemptionStream, t));
+    why[t] = made.reason;
+    if (made) workers_[t].recorded->preempt_by(std::move(*made.value));
+  });
+  const auto none = std::ranges::find_if_not(why, &std::string::empty);
+  if (!failure.empty() || none == why.end()) return failure;
+  not_preempted_ = *none;
+  return everyone([&](u32 t) { workers_[t].recorded->end_preempting(); });
+}
+
+OrReason<PreemptionCounts> Phases::preemptions() const {
+  if (!not_preempted_.empty()) return OrReason<PreemptionCounts>::missing(not_preempted_);
+  PreemptionCounts sum;
+  for (const Worker& worker : workers_) {
+    if (worker.recorded) sum += worker.recorded->preemptions();
+  }
+  return sum;
 }
 
 std::string Phases::leave() {
-  return everyone([&](u32 t) { workers_[t].runner.reset(); });
+  return everyone([&](u32 t) {
+    if (workers_[t].recorded) workers_[t].recorded->end_preempting();
+    workers_[t].runner.reset();
+  });
 }
 
 std::string Phases::count(const std::vector<PmuEvent>& events) {

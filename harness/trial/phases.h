@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "harness/config/arrivals.h"
+#include "harness/config/or_reason.h"
 #include "harness/config/plan.h"
 #include "harness/host/on_processor.h"
 #include "harness/host/placement.h"
@@ -92,6 +93,8 @@ class Phases {
   void record(HistoryRecorder& recorder) { history_ = &recorder; }
   /// Returns why calls cannot be recorded, in one line; empty if they can. Call it after begin().
   [[nodiscard]] const std::string& not_recorded() const { return not_recorded_; }
+  /// Returns how often threads were interrupted, or why they were not, for --preempt. Call it after leave().
+  [[nodiscard]] OrReason<PreemptionCounts> preemptions() const;
 
   /// Starts the threads, each on its seat and with a runner of its own. Returns the message of an exception that a
   /// thread threw while it joined the index. Throws std::system_error if the system has no more threads.
@@ -158,6 +161,7 @@ class Phases {
  private:
   std::string everyone(const std::function<void(u32)>& task);
   std::string begin_recording();
+  std::string begin_preempting();
   void stop();
   /// A profile knows the stacks of operations by this function's name (commands/profile.h), so it is not inlined.
   [[gnu::noinline]] u32 run_until_full(Worker& me, const Slice& slice, const std::atomic<bool>& stopped,
@@ -187,6 +191,7 @@ class Phases {
   Rounds rounds_{team_, stop_};
   HistoryRecorder* history_ = nullptr;  // null if no calls are recorded
   std::string not_recorded_;
+  std::string not_preempted_;
   std::function<void(const Worker&)> between_rounds_;
   std::function<void(std::size_t)> between_sections_;
   Meeting section_over_{team_};

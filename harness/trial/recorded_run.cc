@@ -56,6 +56,7 @@ u32 RecordedRun::run(Runner& runner, const Slice& slice, const std::atomic<bool>
     // An empty piece counts as well: the index may do something between pieces.
     done += runner.run(piece, stop, tally, stop_requests, latencies);
     if (done < next || done == slice.count || stop.load(kRelaxed)) return done;
+    if (preemption_) preemption_->arm();
     run_marked(runner, slice, slice.requests[done], tally);
     if (latencies != nullptr && latencies->untimed() != 0) latencies->skip(1);
     if (++done == slice.count) return done;
@@ -85,9 +86,16 @@ void RecordedRun::run_marked(Runner& runner, const Slice& slice, const Request& 
   }
 }
 
+void RecordedRun::end_preempting() {
+  if (!preemption_) return;
+  preemptions_.all = preemption_->count();
+  preemption_.reset();
+}
+
 RecordedRun::UnderWay RecordedRun::begin(CallKind kind, const Request& request) {
+  const u64 before = interrupted();
   const u64 called = time_before(clock_);
-  const UnderWay call{recorder_.take(thread_, 1, called)};
+  const UnderWay call{recorder_.take(thread_, 1, called), before};
   for (KeyedCall& one : call.slot) {
     one = {history_key_of(request),
            {.kind = kind,
@@ -103,6 +111,7 @@ RecordedRun::UnderWay RecordedRun::begin(CallKind kind, const Request& request) 
 void RecordedRun::end(const UnderWay& call, const auto& answer) {
   if (call.slot.empty()) return;
   const u64 returned = time_after(clock_);
+  preemptions_.inside += interrupted() - call.interrupted;
   for (KeyedCall& one : call.slot) {
     answer(one.call);
     one.call.returned = returned;
@@ -162,11 +171,13 @@ bool RecordedRun::multi_get(Runner& runner, std::span<const Request> requests, T
     chosen += keys_.has(history_key_of(request));
   }
   answers_.assign(requests.size(), {});
+  const u64 before = interrupted();
   const u64 called = time_before(clock_);
   const std::span<KeyedCall> slots = recorder_.take(thread_, chosen, called);
   for (KeyedCall& slot : slots) slot = {0, {CallKind::kFind, false, 0, called, kNeverReturned}};
   runner.find(asked_, answers_, BatchOrder::kSideBySide);
   const u64 returned = time_after(clock_);
+  if (!slots.empty()) preemptions_.inside += interrupted() - before;
   u64 got = 0;
   for (std::size_t i = 0, slot = 0; i < requests.size(); ++i) {
     const Found& found = answers_[i];

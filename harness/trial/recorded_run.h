@@ -15,11 +15,15 @@
 //   - Scans are not recorded. A scan promises no moment at which it saw all its keys, and there is no record of a
 //   range.
 //   - A recorded call is not timed for --latency: reading the clock for the history would be part of its time.
+//   - With --preempt the thread asks for an interruption before each recorded call, unless one is pending. The timer
+//     waits longer than most calls take, so the signal comes in one of the next calls, or between two of them.
 #pragma once
 
 #include <atomic>
+#include <memory>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "harness/host/clock.h"
@@ -30,8 +34,20 @@
 #include "indexes/erased.h"
 #include "src/base/types.h"
 #include "src/history/recorder.h"
+#include "src/machine/preemption.h"
 
 namespace latchlab {
+
+/// How often threads were interrupted.
+struct PreemptionCounts {
+  u64 all = 0;
+  u64 inside = 0;  ///< between the two readings of the clock of a recorded call
+
+  PreemptionCounts& operator+=(const PreemptionCounts& other) {
+    all += other.all, inside += other.inside;
+    return *this;
+  }
+};
 
 /// The recording of one thread's calls.
 class RecordedRun {
@@ -44,8 +60,15 @@ class RecordedRun {
   u32 run(Runner& runner, const Slice& slice, const std::atomic<bool>& stop, Tally& tally, u32 stop_requests,
           Latencies* latencies);
 
+  /// From here on the calling thread is interrupted in recorded calls. The thread must call end_preempting().
+  void preempt_by(std::unique_ptr<Preemption> preemption) { preemption_ = std::move(preemption); }
+  void end_preempting();
+  /// Returns how often the thread was interrupted. Call it after end_preempting().
+  [[nodiscard]] const PreemptionCounts& preemptions() const { return preemptions_; }
+
  private:
   void run_marked(Runner& runner, const Slice& slice, const Request& request, Tally& tally);
+  u64 interrupted() const { return preemption_ ? preemption_->count() : 0; }
   bool find(Runner& runner, const Request& request, Tally& tally);
   bool put(Runner& runner, Put how, const Request& request);
   bool erase(Runner& runner, const Request& request);
@@ -57,6 +80,7 @@ class RecordedRun {
   /// A call on its way. Its slot is empty if it is not recorded.
   struct UnderWay {
     std::span<KeyedCall> slot;
+    u64 interrupted;  // how often the thread had been interrupted before
   };
   UnderWay begin(CallKind kind, const Request& request);
   void end(const UnderWay& call, const auto& answer);
@@ -71,6 +95,8 @@ class RecordedRun {
   Clock& clock_;
   const bool numbers_;
   const u32 tag_shift_;
+  std::unique_ptr<Preemption> preemption_;  // null if the thread is not interrupted
+  PreemptionCounts preemptions_;            // `all` is set in the end
   // For a multi-get:
   std::vector<ErasedKey> asked_;
   std::vector<Found> answers_;

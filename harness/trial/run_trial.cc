@@ -330,6 +330,8 @@ class Run {
     if (!phases_.not_recorded().empty()) return None::missing(phases_.not_recorded());
     RecordedHistory out;
     out.room = history_->room();
+    out.preemptions = config_.preempt ? phases_.preemptions()
+                                      : OrReason<PreemptionCounts>::missing("calls are interrupted with --preempt");
     RecordedCalls recorded = history_->collect();
     std::vector<KeyedCall>& calls = recorded.calls;
     out.calls = calls.size();

@@ -24,6 +24,10 @@ void require(bool right, const char* what) {
 
 }  // namespace
 
+std::string Preemption::why_none() {
+  return kThreadSanitizer ? "ThreadSanitizer delays signals until a thread calls the C library" : "";
+}
+
 Preemption::Preemption(u64 seed) : rng_(seed) {
   static const int signal = [] {
     struct sigaction action{};

@@ -7,6 +7,7 @@
 // C library, outside the operation, and attributes the accesses of that call to the handler.
 #include <csignal>
 #include <ctime>
+#include <string>
 
 #include "src/base/rng.h"
 #include "src/base/types.h"
@@ -16,6 +17,9 @@ namespace latchlab {
 /// The interruptions of the thread that makes this object, which must also destroy it. One for each thread at a time.
 class Preemption {
  public:
+  /// Returns why this build interrupts no thread, in one line; empty if it does.
+  [[nodiscard]] static std::string why_none();
+
   /// Draws the moments from `seed`; the machine adds its own jitter. Throws std::system_error.
   explicit Preemption(u64 seed);
   Preemption(const Preemption&) = delete;
