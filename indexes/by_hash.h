@@ -58,6 +58,10 @@ struct BugFlags {
   static inline Flag kDropEpoch{};
   /// A hash that is there counts as the key that is looked up.
   static inline Flag kTrustHash{};
+  /// An erase clears the link of the record that it takes from a chain.
+  static inline Flag kCutLink{};
+  /// An erased record is freed at once.
+  static inline Flag kFreeAtOnce{};
 };
 
 template <class M>
@@ -108,7 +112,8 @@ class ByHash {
   using Record = by_hash::Record<Machine>;
   using Bugs = by_hash::BugFlags<typename Policy::Layout::Bugs::Flag>;
   static constexpr bool kTiny = Policy::Layout::kScale == Scale::kTiny;
-  using Reclaimer = Epochs<Machine, 2, kTiny ? 1 : 64, kTiny ? 1 : 64>;
+  using Reclaimer =
+      Epochs<Machine, 2, kTiny ? 1 : 64, kTiny ? 1 : 64, HoldsNothing, typename Policy::Layout::Bugs::Flag>;
 
  public:
   /// The state of one thread: that of the map, and its state in the records' reclaimer.
@@ -250,6 +255,7 @@ class ByHash {
       seen = look_in(chain, key, wanted);
       if (!seen.goes || seen.alone) return {};
       Record* const after = seen.record->next.load();
+      if (Bugs::kCutLink) seen.record->next.store(nullptr);
       if (seen.before == nullptr) return after->word();
       seen.before->next.store(after);
       return {};
@@ -404,7 +410,12 @@ class ByHash {
    public:
     explicit Leaving(ThreadState& me) : me_(me) {}
     ~Leaving() {
-      if (record_ != nullptr) me_.reclaim_records.retire(record_, record_->bytes());
+      if (record_ == nullptr) return;
+      if (Bugs::kFreeAtOnce) {
+        me_.pool->free(record_, record_->bytes());
+      } else {
+        me_.reclaim_records.retire(record_, record_->bytes());
+      }
     }
     Leaving(const Leaving&) = delete;
     Leaving& operator=(const Leaving&) = delete;

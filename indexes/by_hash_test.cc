@@ -126,6 +126,8 @@ TEST_CASE("Seeded bugs: the race finder finds each dropped step of byte strings 
   };
   CHECK(caught("by_hash: epoch", by_hash::BugFlags<bool>::kDropEpoch, run));
   CHECK(caught("by_hash: hash", by_hash::BugFlags<bool>::kTrustHash, run));
+  CHECK(caught("by_hash: link cut", by_hash::BugFlags<bool>::kCutLink, run));
+  CHECK(caught("by_hash: freed at once", by_hash::BugFlags<bool>::kFreeAtOnce, run));
 }
 
 }  // namespace

@@ -4,11 +4,14 @@
 
 #include "indexes/art/art.h"
 #include "indexes/art/race_mixes_test.h"
+#include "indexes/by_hash.h"
 #include "indexes/chained/chained.h"
 #include "indexes/chained/chained_line.h"
 #include "indexes/chained/race_line_mixes_test.h"
 #include "indexes/cuckoo/cuckoo.h"
 #include "indexes/cuckoo/race_mixes_test.h"
+#include "indexes/memc3/memc3.h"
+#include "indexes/memc3/race_mixes_test.h"
 #include "indexes/seeded_test.h"
 #include "indexes/threads_history_test.h"
 #include "indexes/vip/race_mixes_test.h"
@@ -33,6 +36,11 @@ std::vector<RaceMix<u64>> growth() {
   return {{"growth", {}, {}, keys, {5, 6, 1, 1, 2, 0}}};
 }
 
+/// A hash with two values.
+struct TwoHashes {
+  static u64 of(std::string_view key) { return static_cast<u8>(key.back()) % 2; }
+};
+
 /// Limits the time of a history. In a broken index threads may wait for each other without end. A history takes some
 /// milliseconds of processor time, and SIGPROF ends the process after a hundred times as much.
 void watch_history() {
@@ -41,13 +49,14 @@ void watch_history() {
 }
 
 /// Runs up to `most` histories, of the mixes in turn. Ends with the first impossible one.
-template <template <class Layout, class Key> class Index, class Policy>
-ProgramsReport run_histories(const std::vector<RaceMix<u64>>& mixes, u32 most, void (*before_each)()) {
+template <class Index>
+ProgramsReport run_histories(std::string_view policy, const std::vector<RaceMix<u64>>& mixes, u32 most,
+                             void (*before_each)()) {
   ProgramsReport report;
   for (u32 number = 0; number < most && report.failures == 0; ++number) {
     const RaceMix<u64>& mix = mixes[number % mixes.size()];
     const auto program = draw_program(for_threads(mix, 200), draw(test_seed(), 0, number), kHistoryThreads);
-    ErasedOf<Synchronized<Index, Policy, U64Key>> index(Spec::parse(Policy::kName), {}, Spec::parse("index"));
+    ErasedOf<Index> index(Spec::parse(policy), {}, Spec::parse("index"));
     before_each();
     const std::string complaint = ThreadsHistory(index, program).run(draw(test_seed(), 1, number));
     ++report.schedules;
@@ -60,13 +69,13 @@ ProgramsReport run_histories(const std::vector<RaceMix<u64>>& mixes, u32 most, v
 
 template <template <class Layout, class Key> class Index, class Policy>
 auto histories(const std::vector<RaceMix<u64>>& mixes, u32 most) {
-  return [=] { return run_histories<Index, Policy>(mixes, most, watch_history); };
+  return [=] { return run_histories<Synchronized<Index, Policy, U64Key>>(Policy::kName, mixes, most, watch_history); };
 }
 
 /// Returns the complaint about histories of sound code, or an empty string.
 template <template <class Layout, class Key> class Index, class Policy>
 std::string complaint_of(const std::vector<RaceMix<u64>>& mixes) {
-  return run_histories<Index, Policy>(mixes, 200, [] {}).message;
+  return run_histories<Synchronized<Index, Policy, U64Key>>(Policy::kName, mixes, 200, [] {}).message;
 }
 
 // The limit of each search is about ten times the histories that a find took at most in 24 trials, and at least a
@@ -76,22 +85,51 @@ TEST_CASE("Seeded bugs: histories of threads find those of art", "[threads]") {
   using B = BugsOnRequest;
   const auto mixes = number_mixes();
   CHECK(complaint_of<Art, OlcOnThreads>(mixes) == "");
-  CHECK(caught("threads: validation", B::kDropValidation, histories<Art, OlcOnThreads>(mixes, 3000)));
-  CHECK(caught("threads: link", B::kDropLink, histories<Art, OlcOnThreads>(mixes, 2000)));
-  CHECK(caught("threads: upgrade", B::kDropUpgrade, histories<Art, OlcOnThreads>(mixes, 100)));
-  CHECK(caught("threads: grace period", B::kDropGracePeriod, histories<Art, OlcOnThreads>(mixes, 2000)));
+  CHECK(caught("art on threads: validation", B::kDropValidation, histories<Art, OlcOnThreads>(mixes, 3000)));
+  CHECK(caught("art on threads: link", B::kDropLink, histories<Art, OlcOnThreads>(mixes, 2000)));
+  CHECK(caught("art on threads: upgrade", B::kDropUpgrade, histories<Art, OlcOnThreads>(mixes, 100)));
+  CHECK(caught("art on threads: grace period", B::kDropGracePeriod, histories<Art, OlcOnThreads>(mixes, 2000)));
   CHECK(complaint_of<Art, RowexOnThreads>(mixes) == "");
-  CHECK(caught("threads, rowex: upgrade", B::kDropUpgrade, histories<Art, RowexOnThreads>(mixes, 100)));
-  CHECK(caught("threads, rowex: grace period", B::kDropGracePeriod, histories<Art, RowexOnThreads>(mixes, 2000)));
+  CHECK(caught("art on threads, rowex: upgrade", B::kDropUpgrade, histories<Art, RowexOnThreads>(mixes, 100)));
+  CHECK(
+      caught("art on threads, rowex: grace period", B::kDropGracePeriod, histories<Art, RowexOnThreads>(mixes, 2000)));
+}
+
+TEST_CASE("Seeded bugs: histories of threads find those of the epochs", "[threads]") {
+  using B = reclaim::BugFlags<bool>;
+  const auto mixes = number_mixes();
+  CHECK(caught("epochs on threads: scan", B::kSkipScan, histories<Art, OlcOnThreads>(mixes, 20'000)));
+  CHECK(caught("epochs on threads: one epoch", B::kOneEpoch, histories<Art, OlcOnThreads>(mixes, 20'000)));
+  CHECK(caught("epochs on threads: early stamp", B::kEarlyStamp, histories<Art, OlcOnThreads>(mixes, 20'000)));
+}
+
+TEST_CASE("Seeded bugs: histories of threads find those of growing tables", "[threads]") {
+  CHECK(caught("growing on threads: guess", growing::BugFlags<bool>::kTrustGuess,
+               histories<Chained, OlcOnThreads>(growth(), 10'000)));
+}
+
+TEST_CASE("Seeded bugs: histories of threads find those of strings by their hash", "[threads]") {
+  using B = by_hash::BugFlags<bool>;
+  using Index = ByHash<Synchronized<Cuckoo, OlcOnThreads, U64Key>, TwoHashes>;
+  // The numbers are spelled in eight bytes, of which the last decides about the hash.
+  const std::vector<RaceMix<u64>> mixes{{"one chain", {0, 2, 4}, {}, {0, 2, 4, 6}, {4, 3, 2, 1, 6, 0}},
+                                        {"two chains", {0, 1, 2, 3}, {}, {0, 1, 2, 3, 4, 5}, {4, 3, 2, 1, 6, 1}}};
+  CHECK(run_histories<Index>("olc", mixes, 200, [] {}).message == "");
+  const auto run = [&] { return run_histories<Index>("olc", mixes, 5000, watch_history); };
+  CHECK(caught("by_hash on threads: epoch", B::kDropEpoch, run));
+  CHECK(caught("by_hash on threads: hash", B::kTrustHash, run));
+  CHECK(caught("by_hash on threads: freed at once", B::kFreeAtOnce, run));
+  CHECK(caught("by_hash on threads: link cut", B::kCutLink, run));
 }
 
 TEST_CASE("Seeded bugs: histories of threads find those of chained", "[threads]") {
   using B = BugsOnRequest;
   CHECK(complaint_of<Chained, OlcOnThreads>(growth()) == "");
-  CHECK(caught("threads: validation", B::kDropValidation, histories<Chained, OlcOnThreads>(growth(), 10'000)));
-  CHECK(caught("threads: upgrade", B::kDropUpgrade, histories<Chained, OlcOnThreads>(growth(), 100)));
+  CHECK(
+      caught("chained on threads: validation", B::kDropValidation, histories<Chained, OlcOnThreads>(growth(), 10'000)));
+  CHECK(caught("chained on threads: upgrade", B::kDropUpgrade, histories<Chained, OlcOnThreads>(growth(), 100)));
   CHECK(complaint_of<Chained, RowexOnThreads>(growth()) == "");
-  CHECK(caught("threads, rowex: trusted miss", chained::BugFlags<bool>::kTrustMiss,
+  CHECK(caught("chained on threads, rowex: trusted miss", chained::BugFlags<bool>::kTrustMiss,
                histories<Chained, RowexOnThreads>(growth(), 10'000)));
 }
 
@@ -99,31 +137,45 @@ TEST_CASE("Seeded bugs: histories of threads find those of chained_line", "[thre
   using B = BugsOnRequest;
   const auto mixes = chained_line_mixes();
   CHECK(complaint_of<ChainedLine, OlcOnThreads>(mixes) == "");
-  CHECK(caught("threads: validation", B::kDropValidation, histories<ChainedLine, OlcOnThreads>(mixes, 8000)));
-  CHECK(caught("threads: upgrade", B::kDropUpgrade, histories<ChainedLine, OlcOnThreads>(mixes, 100)));
+  CHECK(caught("chained_line on threads: validation", B::kDropValidation,
+               histories<ChainedLine, OlcOnThreads>(mixes, 8000)));
+  CHECK(caught("chained_line on threads: upgrade", B::kDropUpgrade, histories<ChainedLine, OlcOnThreads>(mixes, 100)));
+  CHECK(caught("chained_line on threads: word first", chained::BugFlags<bool>::kLineFirst,
+               histories<ChainedLine, OlcOnThreads>(mixes, 10'000)));
 }
 
 TEST_CASE("Seeded bugs: histories of threads find those of vip", "[threads]") {
   using B = BugsOnRequest;
   CHECK(complaint_of<Vip, OlcOnThreads>(growth()) == "");
-  CHECK(caught("threads: validation", B::kDropValidation, histories<Vip, OlcOnThreads>(growth(), 10'000)));
-  CHECK(caught("threads: upgrade", B::kDropUpgrade, histories<Vip, OlcOnThreads>(growth(), 100)));
+  CHECK(caught("vip on threads: validation", B::kDropValidation, histories<Vip, OlcOnThreads>(growth(), 10'000)));
+  CHECK(caught("vip on threads: upgrade", B::kDropUpgrade, histories<Vip, OlcOnThreads>(growth(), 100)));
 }
 
 TEST_CASE("Seeded bugs: histories of threads find those of cuckoo", "[threads]") {
   using B = BugsOnRequest;
   const auto mixes = four_mixes();
   CHECK(complaint_of<Cuckoo, OlcOnThreads>(mixes) == "");
-  CHECK(caught("threads: validation", B::kDropValidation, histories<Cuckoo, OlcOnThreads>(mixes, 4000)));
-  CHECK(caught("threads: upgrade", B::kDropUpgrade, histories<Cuckoo, OlcOnThreads>(mixes, 200)));
-  CHECK(caught("threads: update latch", B::kDropUpdateLatch, histories<Cuckoo, OlcOnThreads>(mixes, 2000)));
-  CHECK(caught("threads: tag", cuckoo::BugFlags<bool>::kDropTag, histories<Cuckoo, OlcOnThreads>(mixes, 200)));
-  CHECK(caught("threads: strays", cuckoo::BugFlags<bool>::kForgetStrays, histories<Cuckoo, OlcOnThreads>(mixes, 500)));
+  CHECK(caught("cuckoo on threads: validation", B::kDropValidation, histories<Cuckoo, OlcOnThreads>(mixes, 4000)));
+  CHECK(caught("cuckoo on threads: upgrade", B::kDropUpgrade, histories<Cuckoo, OlcOnThreads>(mixes, 200)));
+  CHECK(caught("cuckoo on threads: update latch", B::kDropUpdateLatch, histories<Cuckoo, OlcOnThreads>(mixes, 2000)));
   CHECK(
-      caught("threads: stale path", cuckoo::BugFlags<bool>::kTrustPath, histories<Cuckoo, OlcOnThreads>(mixes, 1500)));
+      caught("cuckoo on threads: tag", cuckoo::BugFlags<bool>::kDropTag, histories<Cuckoo, OlcOnThreads>(mixes, 200)));
+  CHECK(caught("cuckoo on threads: strays", cuckoo::BugFlags<bool>::kForgetStrays,
+               histories<Cuckoo, OlcOnThreads>(mixes, 500)));
+  CHECK(caught("cuckoo on threads: stale path", cuckoo::BugFlags<bool>::kTrustPath,
+               histories<Cuckoo, OlcOnThreads>(mixes, 1500)));
   CHECK(complaint_of<Cuckoo, OlcOnThreads>(growth()) == "");
   CHECK(complaint_of<Cuckoo3, OlcOnThreads>(three_mixes()) == "");
   CHECK(complaint_of<Cuckoo7, OlcOnThreads>(seven_mixes()) == "");
+}
+
+TEST_CASE("Seeded bugs: histories of threads find those of memc3", "[threads]") {
+  using Own = memc3::BugFlags<bool>;
+  const auto mixes = memc3_mixes();
+  CHECK(complaint_of<MemC3, OlcOnThreads>(mixes) == "");
+  CHECK(caught("memc3 on threads: upgrade", BugsOnRequest::kDropUpgrade, histories<MemC3, OlcOnThreads>(mixes, 200)));
+  CHECK(caught("memc3 on threads: root first", Own::kRootFirst, histories<MemC3, OlcOnThreads>(mixes, 5000)));
+  CHECK(caught("memc3 on threads: stale path", Own::kTrustPath, histories<MemC3, OlcOnThreads>(mixes, 5000)));
 }
 
 }  // namespace

@@ -65,6 +65,14 @@ struct BugFlags {
   static inline Flag kRetireFirst{};
   /// A modification replaces whatever word is there.
   static inline Flag kTrustWord{};
+  /// A modification that erases takes whatever word is there, and retires the one that it has read.
+  static inline Flag kEraseAnyWord{};
+  /// A pin begins after its thread has left the epoch.
+  static inline Flag kPinLate{};
+  /// The reclaimer does not ask for pins.
+  static inline Flag kIgnorePins{};
+  /// A visitor runs after its thread has left the epoch.
+  static inline Flag kVisitLate{};
 };
 
 }  // namespace sized
@@ -117,7 +125,10 @@ class Sized {
   using Store = Values<Machine>;
   using Bugs = sized::BugFlags<typename Map::Policy::Layout::Bugs::Flag>;
   static constexpr bool kTiny = Map::Policy::Layout::kScale == Scale::kTiny;
-  using Reclaimer = Epochs<Machine, 2, kTiny ? 1 : 64, kTiny ? 1 : 64, PinnedValues<Machine>>;
+  struct Holds {
+    static bool held(const Block& block) { return !Bugs::kIgnorePins && PinnedValues<Machine>::held(block); }
+  };
+  using Reclaimer = Epochs<Machine, 2, kTiny ? 1 : 64, kTiny ? 1 : 64, Holds, typename Map::Policy::Layout::Bugs::Flag>;
 
  public:
   /// The tries of a modification that may come too late before its function runs inside an attempt.
@@ -167,6 +178,7 @@ class Sized {
     const Inside inside(me);
     const Found word = index_.find(me.index, key);
     if (!word) return false;
+    if (Bugs::kVisitLate) me.reclaim_.leave();
     visit(Store::bytes(*word));
     return true;
   }
@@ -214,6 +226,7 @@ class Sized {
     const Inside inside(me);
     const Found word = index_.find(me.index, key);
     if (!word) return std::nullopt;
+    if (Bugs::kPinLate) me.reclaim_.leave();
     return std::optional<Pinned<Machine>>(std::in_place, *word);
   }
 
@@ -454,7 +467,7 @@ class Sized {
     u64 there = kNothing;  // the last run writes it
     const auto wanted = [&there, expected](u64 now) noexcept {
       there = now;
-      return now == expected.value_or(now);
+      return Bugs::kEraseAnyWord || now == expected.value_or(now);
     };
     return index_.erase_if(me.index, key, wanted) == Changed::kChanged ? Found(there) : Found();
   }

@@ -194,6 +194,17 @@ TEST_CASE("Seeded bugs: the race finder finds lost epochs, early retirement and 
   CHECK(caught("sized: epoch", Flags::kDropEpoch, numbers));
   CHECK(caught("sized: retired first", Flags::kRetireFirst, numbers));
   CHECK(caught("sized: trusted word", Flags::kTrustWord, sums));
+  CHECK(caught("sized: any word", Flags::kEraseAnyWord, sums));
+}
+
+TEST_CASE("Seeded bugs: the race finder finds visitors and pins of sized values without protection", "[race]") {
+  using Map = Synchronized<Chained, Tiny<Olc<Simulated, BugsOnRequest>>, U64Key>;
+  using Flags = sized::BugFlags<bool>;
+  const auto numbers = find_in_mixes<AsNumbers<Map>>("olc", 0, chained_mixes());
+  const auto sums = [] { return sized_sums<Map>(chained_mixes(), "olc", {}, kSearchedPrograms); };
+  CHECK(caught("sized: visit late", Flags::kVisitLate, sums));  // which read without a pin
+  CHECK(caught("sized: pin late", Flags::kPinLate, numbers));
+  CHECK(caught("sized: pins ignored", Flags::kIgnorePins, numbers));
 }
 
 }  // namespace

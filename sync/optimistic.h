@@ -37,7 +37,7 @@ class Optimistic : public Promises {
   using Machine = M;
   using Layout = LayoutType;
   using Tx = VersionedTx<M, Bugs, Latches>;
-  using Reclaimer = Epochs<M>;
+  using Reclaimer = Epochs<M, 2, 64, 64, HoldsNothing, typename Bugs::Flag>;
   using Options = NoOptions;
 
   struct Counters {

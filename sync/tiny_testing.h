@@ -17,9 +17,9 @@ template <class R>
 struct TinyReclaimer {
   using Type = R;
 };
-template <class M, u64 kGrace, u32 kBatch, u32 kQuietOps>
-struct TinyReclaimer<Epochs<M, kGrace, kBatch, kQuietOps>> {
-  using Type = Epochs<M, kGrace, 1, 1>;
+template <class M, u64 kGrace, u32 kBatch, u32 kQuietOps, class Holds, class Flag>
+struct TinyReclaimer<Epochs<M, kGrace, kBatch, kQuietOps, Holds, Flag>> {
+  using Type = Epochs<M, kGrace, 1, 1, Holds, Flag>;
 };
 
 template <class P>

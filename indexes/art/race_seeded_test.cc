@@ -47,6 +47,13 @@ TEST_CASE("Seeded bugs: the race finder finds a dropped validation, upgrade, unl
   CHECK(caught("drop grace period", BugsOnRequest::kDropGracePeriod, all_mixes<OlcArt>("olc", 0)));
 }
 
+TEST_CASE("Seeded bugs: the race finder finds each dropped step of the epochs", "[race]") {
+  using Epoch = reclaim::BugFlags<bool>;
+  CHECK(caught("epochs: scan", Epoch::kSkipScan, all_mixes<OlcArt>("olc", 0)));
+  CHECK(caught("epochs: one epoch", Epoch::kOneEpoch, all_mixes<OlcArt>("olc", 0)));
+  CHECK(caught("epochs: early stamp", Epoch::kEarlyStamp, all_mixes<OlcArt>("olc", 0)));
+}
+
 TEST_CASE("Seeded bugs: the race finder finds a dropped guarantee that rowex gives its readers", "[race]") {
   CHECK(caught("rowex: child first", ArtBugs::kChildAfterIndex, all_mixes<RowexArt>("rowex", 0)));
   CHECK(caught("rowex: proof of zero", ArtBugs::kDropProofOfZero, all_mixes<RowexArt>("rowex", 0, large_node_mixes())));
@@ -296,7 +303,7 @@ TEST_CASE("Seeded bugs: the race finder finds a present bit cleared before its s
     };
   };
   CHECK(caught("bit before slot", ArtBugs::kBitBeforeSlot, run(Goes())));
-  CHECK(caught("proof of zero", ArtBugs::kDropProofOfZero, run(ComesAndGoes())));
+  CHECK(caught("zero of two moments", ArtBugs::kDropProofOfZero, run(ComesAndGoes())));
 }
 
 TEST_CASE("Seeded bugs: the race finder finds an index that is published before its child", "[race]") {

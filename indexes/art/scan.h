@@ -187,6 +187,7 @@ class Scan {
   }
   /// Ends the attempt after a change: with the pairs proven before, or with a restart if there are none.
   static Attempt<bool> cut(Batch& batch, u32 proven) {
+    if (BugFlags<typename Layout::Bugs::Flag>::kKeepUnproven && !batch.empty()) return true;
     if (proven == 0) return kRestart;
     batch.truncate(proven);
     return true;

@@ -249,5 +249,10 @@ TEST_CASE("Seeded bugs: the race finder finds a scan that does not validate the 
   CHECK(scan_one_node<Tiny<Striped<Simulated, BugsOnRequest>>>().failures != 0);
 }
 
+TEST_CASE("Seeded bugs: the race finder finds a scan that keeps the pairs that it cannot prove", "[race][scan]") {
+  const Seeded bug(art::BugFlags<bool>::kKeepUnproven);
+  CHECK(scan_one_node<Tiny<Olc<Simulated, BugsOnRequest>>>().failures != 0);
+}
+
 }  // namespace
 }  // namespace latchlab::testing

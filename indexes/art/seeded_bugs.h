@@ -11,6 +11,8 @@ struct BugFlags {
   static inline Flag kBitBeforeSlot{};
   /// A reader without a latch takes a slot and a present bit of two moments for the value 0.
   static inline Flag kDropProofOfZero{};
+  /// A scan that cannot prove the pairs that it has collected keeps them all the same.
+  static inline Flag kKeepUnproven{};
 };
 
 }  // namespace latchlab::art

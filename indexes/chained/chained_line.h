@@ -14,6 +14,7 @@
 
 #include "indexes/chained/hash.h"
 #include "indexes/chained/line.h"
+#include "indexes/chained/seeded_bugs.h"
 #include "indexes/growing/table.h"
 #include "indexes/walked_pairs.h"
 #include "src/base/key.h"
@@ -282,6 +283,7 @@ class ChainedLine {
       const u32 bits = word.bits();
       Node* unused = word.head();
       born.pairs.clear(free);
+      if (chained::BugFlags<typename Layout::Bugs::Flag>::kLineFirst) born.word.store(Word::empty(bits + 1).word());
       std::array<Side, 2> sides{Side(old), Side(born)};
       for (Line line(&old, word); !line.over(); line.step()) {
         std::array<u64, kSlots> keys, values;

@@ -40,6 +40,7 @@ TEST_CASE("Seeded bugs: the race finder finds each dropped step of chained_line 
   CHECK(caught("chained_line: validation", BugsOnRequest::kDropValidation, run));
   CHECK(caught("chained_line: upgrade", BugsOnRequest::kDropUpgrade, run));
   CHECK(caught("chained_line: grace period", BugsOnRequest::kDropGracePeriod, run));
+  CHECK(caught("chained_line: word first", chained::BugFlags<bool>::kLineFirst, run));
 }
 
 }  // namespace

@@ -24,6 +24,14 @@ TEST_CASE("Seeded bugs: the race finder finds a split that publishes the new buc
                find_in_mixes<Index>("olc", 0, chained_mixes())));
 }
 
+TEST_CASE("Seeded bugs: the race finder finds each dropped step of a growing table", "[race]") {
+  using Flags = growing::BugFlags<bool>;
+  const auto run =
+      find_in_mixes<Synchronized<Chained, Tiny<Olc<Simulated, BugsOnRequest>>, U64Key>>("olc", 0, chained_mixes());
+  CHECK(caught("growing: guess", Flags::kTrustGuess, run));
+  CHECK(caught("growing: half passed", Flags::kPassHalf, run));
+}
+
 TEST_CASE("Seeded bugs: the race finder finds a reader without a latch that trusts a miss beside a split", "[race]") {
   using Index = Synchronized<Chained, Tiny<Rowex<Simulated, BugsOnRequest>>, U64Key>;
   CHECK(caught("chained: trusted miss", chained::BugFlags<bool>::kTrustMiss,

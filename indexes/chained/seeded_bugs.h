@@ -5,10 +5,12 @@ namespace latchlab::chained {
 
 template <class Flag>
 struct BugFlags {
-  /// A reader without a latch trusts a miss beside a split. Also found on threads (indexes/seeded_threads_test.cc).
+  /// A reader without a latch trusts a miss beside a split.
   static inline Flag kTrustMiss{};
   /// A split, under a policy whose readers have a latch, stores the new bucket's word before the chain is complete.
   static inline Flag kPublishFirst{};
+  /// A split of chained_line stores the new bucket's word before its pairs.
+  static inline Flag kLineFirst{};
 };
 
 }  // namespace latchlab::chained

@@ -7,11 +7,11 @@ namespace latchlab::cuckoo {
 
 template <class Flag>
 struct BugFlags {
-  /// The home of a key that becomes a stray gets no tag. Also found on threads (indexes/seeded_threads_test.cc).
+  /// The home of a key that becomes a stray gets no tag.
   static inline Flag kDropTag{};
-  /// A split gives no tag to the strays that it cannot bring home. Also found on threads.
+  /// A split gives no tag to the strays that it cannot bring home.
   static inline Flag kForgetStrays{};
-  /// A path is taken without a check that each key is still in its place. Also found on threads.
+  /// A path is taken without a check that each key is still in its place.
   static inline Flag kTrustPath{};
   /// A walk visits the keys that are in a bucket, instead of those at home there.
   static inline Flag kMovedBehindHand{};

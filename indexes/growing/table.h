@@ -14,6 +14,7 @@
 
 #include "indexes/growing/buckets.h"
 #include "indexes/growing/hand.h"
+#include "indexes/growing/seeded_bugs.h"
 #include "src/machine/machine.h"
 #include "sync/attempt.h"
 
@@ -22,6 +23,7 @@ namespace latchlab::growing {
 template <class Layout, BucketOf Bucket>
 class Table {
   using Buckets = growing::Buckets<Layout, Bucket>;
+  using Bugs = BugFlags<typename Layout::Bugs::Flag>;
   static constexpr bool kTiny = Layout::kScale == Scale::kTiny;
 
  public:
@@ -158,6 +160,7 @@ class Table {
     word = at.word();
     if (Bucket::bits_of(word) == first.bits()) [[likely]]
       return true;
+    if (Bugs::kTrustGuess && Bucket::bits_of(word) != 0) return true;
     return arrive(tx, hash, b, at, word);
   }
 
@@ -167,6 +170,13 @@ class Table {
   Attempt<Hand> walk_in(const Hand& hand, std::size_t most, Pairs& pairs, const Take& take) const {
     constexpr u32 kMostBuckets = kTiny ? 2 : 32;
     const Hand from = hand.begun() ? hand : Hand(0, Buckets::level_of(shape_.mask.load() + 1));
+    if (Bugs::kPassHalf) {
+      const auto whole = [&](const Hand& at, Pairs& out) {
+        const Attempt<u32> bits = take(at, out);
+        return bits ? Attempt<u32>(0) : bits;
+      };
+      return growing::walk_in<kMostBuckets>(from, most, pairs, whole);
+    }
     return growing::walk_in<kMostBuckets>(from, most, pairs, take);
   }
 

@@ -1,5 +1,4 @@
-// Bugs of vip for tests to switch on (sync/seeded_bugs.h explains their use). Histories of real threads do not find
-// them.
+// Bugs of vip for tests to switch on (sync/seeded_bugs.h explains their use).
 #pragma once
 
 namespace latchlab::vip {

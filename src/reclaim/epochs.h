@@ -77,14 +77,17 @@
 // If memory is out as well, operations that may retire are refused until that thread leaves.
 //
 // After K. Fraser, Practical lock-freedom (2004). Unlike there, entering never advances the epoch.
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <memory>
 #include <mutex>
+#include <type_traits>
 #include <utility>
 
 #include "src/memory/attempt_blocks.h"
 #include "src/reclaim/reclaimer.h"
+#include "src/reclaim/seeded_bugs.h"
 
 namespace latchlab {
 
@@ -94,7 +97,9 @@ struct HoldsNothing {};
 /// The reclaimer by epochs. kBatch blocks are stamped together. Under qsbr a thread announces at every kQuietOps-th
 /// operation. A kGrace below 2 is a bug, which tests plant on purpose. Holds is HoldsNothing, or has a static function
 /// `bool held(const Block&)`: true keeps a block that is due. Its false acquires what the holders did before their end.
-template <class M, u64 kGrace = 2, u32 kBatch = 64, u32 kQuietOps = 64, class Holds = HoldsNothing>
+/// Flag is the type of the flags of seeded bugs.
+template <class M, u64 kGrace = 2, u32 kBatch = 64, u32 kQuietOps = 64, class Holds = HoldsNothing,
+          class Flag = std::false_type>
 class Epochs {
  public:
   static constexpr std::string_view kName = "epoch";
@@ -118,6 +123,7 @@ class Epochs {
   }
 
  private:
+  using Bugs = reclaim::BugFlags<Flag>;
   static constexpr bool kHolds = !std::same_as<Holds, HoldsNothing>;
   static constexpr u64 kOutside = ~u64{0};
   static constexpr u32 kAttemptBlocks = AttemptBlocks<M>::kMaxBlocks;
@@ -349,6 +355,7 @@ class Epochs {
       RetiredBatch* const batch = std::exchange(slot_->open, nullptr);
       slot_->waiting += batch->count;
       batch->stamp = epochs_->stamp();
+      if (Bugs::kEarlyStamp) batch->stamp = std::min(batch->stamp, slot_->announced.load(kRelaxed));  // its own
       append(batch);
     }
 
@@ -369,7 +376,7 @@ class Epochs {
 
     void free_due() {
       const u64 now = epochs_->global_.load(kAcquire);  // pairs with try_advance: reads of the blocks happened before
-      while (slot_->oldest != nullptr && slot_->oldest->stamp + kGrace <= now) {
+      while (slot_->oldest != nullptr && slot_->oldest->stamp + (Bugs::kOneEpoch ? 1 : kGrace) <= now) {
         RetiredBatch* const batch = slot_->oldest;
         slot_->oldest = batch->next;
         epochs_->free_blocks(*batch, *slot_, *pool_);
@@ -392,6 +399,7 @@ class Epochs {
       for (u32 looks = 0; looks < 2 && slot_->held != nullptr; ++looks) {
         RetiredBatch* const batch = pop(slot_->held);
         slot_->waiting += batch->count;  // free_blocks subtracts it
+        if (Bugs::kTrustSecondLook) free_anyway(*batch, *slot_, *pool_);
         empty(batch, *slot_, *pool_);
       }
     }
@@ -469,6 +477,7 @@ class Epochs {
     if constexpr (kHolds) {
       while (slot.held != nullptr) append(slot.oldest, slot.newest, pop(slot.held));
     }
+    if (Bugs::kFreeOnLeave) empty(std::exchange(slot.oldest, nullptr), slot, pool);
     if (slot.oldest != nullptr) {
       RetiredBatch* last = slot.newest;
       RetiredBatch* const first = std::exchange(slot.oldest, nullptr);
@@ -498,6 +507,7 @@ class Epochs {
   }
 
   bool all_reached(u64 epoch) const {
+    if (Bugs::kSkipScan) return true;
     for (const Slot* slot = first_slot(); slot != nullptr; slot = slot->next) {
       if (slot->announced.load(kAcquire) < epoch) return false;  // pairs with leave, idle and announce
     }
@@ -528,6 +538,12 @@ class Epochs {
     slot.freed += batch.count - held;
     slot.waiting -= batch.count;
     if constexpr (kHolds) batch.count = held;
+  }
+  // Frees the blocks of a batch, held or not: a bug.
+  static void free_anyway(RetiredBatch& batch, Slot& slot, Pool<M>& pool) {
+    for (u32 i = 0; i < batch.count; ++i) pool.free(batch.blocks[i].start, batch.blocks[i].bytes);
+    slot.freed += batch.count;
+    slot.waiting -= std::exchange(batch.count, 0);
   }
   // Queues a batch of held blocks. As many as there is room for go into the last such batch, so its record is used up.
   static void hold(RetiredBatch* batch, Slot& slot, Pool<M>& pool) {
