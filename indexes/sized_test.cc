@@ -389,6 +389,41 @@ TEST_CASE("Sized: large values that were replaced are freed long before a batch 
   }
 }
 
+/// Modifies random values through two sessions in turn, each time to another random size. From a tenth of the
+/// modifications on, the memory may grow by an eighth. The sessions have one thread: a thread that waits for a
+/// processor inside an operation would hold memory for a time that a test cannot know.
+void check_flat(const Subject& subject, u64 modifies) {
+  constexpr u64 kKeys = 4000, kMostBytes = 3000, kParts = 10;
+  Indexed index(subject);
+  const std::unique_ptr<AnySession> sessions[] = {index->join(), index->join()};
+  const std::string text = text_of(kMostBytes, 1);
+  u64 reserved = 0, live = 0;
+  Rng rng(test_seed());
+  for (u64 part = 0; part < kParts; ++part) {
+    for (u64 i = 0; i < modifies / kParts; ++i) {
+      const ByteSpan value = bytes_of(text).first(rng() % kMostBytes);
+      sessions[rng() % 2]->modify(rng() % kKeys, [&](std::optional<ByteSpan>) { return Change::to(value); });
+    }
+    const Footprint now = index->bytes().values;
+    if (part == 0) {
+      reserved = now.reserved;
+      live = now.live;
+    }
+    CAPTURE(subject.name, part);
+    CHECK(now.reserved <= reserved + reserved / 8);
+    CHECK(now.live <= live + live / 8);
+  }
+}
+
+TEST_CASE("Sized: values of random sizes hold as much memory after many modifications as after a tenth",
+          "[sized][no-tsan]") {  // one thread
+  check_flat(subject<Cuckoo, Olc<Native>>(), 2'000'000);
+}
+TEST_CASE("Sized: values of random sizes hold as much memory after 100 million modifications as after 10 million",
+          "[.all][release]") {
+  check_flat(subject<Cuckoo, Olc<Native>>(), 100'000'000);
+}
+
 void check_threads(const Subject& subject, Reclaim reclaim) {
   constexpr u32 kThreads = 4, kRounds = 1500, kKeys = 3;
   Indexed index(subject, Alloc::kMalloc, reclaim);

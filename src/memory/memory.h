@@ -19,7 +19,9 @@ namespace latchlab {
 template <class M>
 class Memory {
  public:
-  explicit Memory(const MemoryConfig& config) : source_(config, M::pages()) {}
+  /// Makes the memory. `exchanges`: its pools pass free blocks on to each other (pool.h), so no attempt may use it.
+  explicit Memory(const MemoryConfig& config, bool exchanges = false)
+      : source_(config, M::pages()), exchanges_(exchanges) {}
   Memory(const Memory&) = delete;
   Memory& operator=(const Memory&) = delete;
 
@@ -32,7 +34,7 @@ class Memory {
       return pool;
     }
     idle_.reserve(pools_.size() + 1);  // so that leave cannot throw
-    pools_.push_back(std::make_unique<Pool<M>>(source_));
+    pools_.push_back(std::make_unique<Pool<M>>(source_, exchanges_ ? &exchange_ : nullptr));
     return *pools_.back();
   }
   /// Takes back a pool from the thread that borrowed it. Takes a mutex; never fails.
@@ -60,6 +62,8 @@ class Memory {
 
  private:
   ChunkSource source_;
+  const bool exchanges_;
+  typename Pool<M>::Exchange exchange_;
   mutable std::mutex mutex_;  // guards the members below
   std::vector<std::unique_ptr<Pool<M>>> pools_;
   std::vector<Pool<M>*> idle_;

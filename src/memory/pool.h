@@ -21,6 +21,12 @@
 //      (with arena+touch) written. Blocks on a free list have been written before.
 //   3. An attempt that needs more aborts its transaction with kArenaCode and gets its chunk outside.
 //
+// A thread that replaces blocks of others frees blocks that it did not take. What one pool gains, another loses: for
+// each size that is a random walk, so all pools together would grow with the square root of the number of replaced
+// blocks. Memory that no attempt uses has an exchange against that, for blocks of two lines or more. Its pools keep
+// kMostKept bytes of a class, or one block, and take from the exchange before they carve. An attempt must not use it:
+// it has a mutex.
+//
 // Live bytes are counted in plain words per thread. A block may be freed into another thread's pool than it came from.
 // So only the sum over all pools is meaningful, and one pool's count may wrap below zero. A rollback also undoes the
 // count of the transaction's blocks.
@@ -28,6 +34,7 @@
 // A free block is poisoned except for its link. With malloc every block is a call of M::allocate, also inside a
 // transaction: the paper's curve for malloc shows the aborts that this causes.
 #include <algorithm>
+#include <atomic>
 #include <bit>
 #include <cstring>
 #include <mutex>
@@ -55,6 +62,11 @@ class alignas(kFalseSharingBytes) Pool {
   static constexpr u64 kLargestCarved = u64{1} << 20;  // a larger block has a mapping of its own
   static constexpr u64 kMallocHeader = 16;             // the bytes that malloc is assumed to add to a block
 
+  static constexpr u64 kMostKept = 64 << 10;  // the bytes of a class of free blocks that a pool keeps
+
+  /// Free blocks for all pools of a memory.
+  class Exchange;
+
   /// Addresses whose beginning is usable memory, for an array that grows in place (extend).
   struct Range {
     typename M::Mutex mutex;  // guards the rest
@@ -62,11 +74,12 @@ class alignas(kFalseSharingBytes) Pool {
     u64 usable = 0;
   };
 
-  explicit Pool(ChunkSource& source)
+  explicit Pool(ChunkSource& source, Exchange* exchange = nullptr)
       : malloc_(source.config().alloc == MemoryConfig::Alloc::kMalloc),
         fast_(malloc_ || source.config().fail != nullptr ? 0 : kLineBytes),
         chunk_bytes_(source.config().thp ? kHugePageBytes : kFirstChunkBytes),
-        source_(source) {
+        source_(source),
+        exchange_(exchange) {
     if (malloc_) end_ = ~u64{0};  // the region never looks short of room, so top_up stays one compare
   }
   Pool(const Pool&) = delete;
@@ -242,12 +255,41 @@ class alignas(kFalseSharingBytes) Pool {
   }
   Free* pop_lines(u32 size_class) {
     free_lines_ -= lines_of(size_class);
+    --kept_[size_class];
     return std::exchange(free_[size_class], free_[size_class]->next);
   }
   void push_lines(void* at, u32 size_class) {
     free_lines_ += lines_of(size_class);
+    ++kept_[size_class];
     largest_ = std::max(largest_, size_class);
     push(at, size_class);
+  }
+  /// Gives half of a class's free blocks to the other pools.
+  [[gnu::noinline]] void share(u32 size_class) {
+    if (exchange_ == nullptr) return;
+    const u32 gone = (kept_[size_class] + 1) / 2;
+    Free* const first = free_[size_class];
+    Free* last = first;
+    for (u32 i = 1; i < gone; ++i) last = last->next;
+    free_[size_class] = last->next;
+    kept_[size_class] -= gone;
+    free_lines_ -= gone * lines_of(size_class);
+    exchange_->give(size_class, first, last);
+  }
+  /// Takes free blocks of a class that other pools have given. Returns false if there are none.
+  [[gnu::noinline]] bool take_shared(u32 size_class) {
+    if (exchange_ == nullptr || exchange_->seems_empty(size_class)) return false;
+    u32 taken = 0;
+    for (Free* block = exchange_->take(size_class, most_kept(size_class) / 2 + 1); block != nullptr; ++taken) {
+      Free* const next = block->next;
+      push_lines(block, size_class);
+      block = next;
+    }
+    return taken != 0;
+  }
+  /// Returns how many free blocks of a class a pool keeps.
+  static constexpr u32 most_kept(u32 size_class) {
+    return std::max(u32{1}, static_cast<u32>(kMostKept / bytes_of(size_class)));
   }
 
   [[gnu::noinline]] void* allocate_slowly(u64 bytes) {
@@ -257,7 +299,8 @@ class alignas(kFalseSharingBytes) Pool {
     if (bytes <= kLineBytes) return allocate_small(bytes);
     const u32 size_class = class_of(bytes);
     const u64 size = bytes_of(size_class);
-    void* const block = free_[size_class] != nullptr ? static_cast<void*>(pop_lines(size_class)) : carve(size);
+    const bool kept = free_[size_class] != nullptr || take_shared(size_class);
+    void* const block = kept ? static_cast<void*>(pop_lines(size_class)) : carve(size);
     if (block == nullptr) return nullptr;
     live_ += size;
     M::unpoison(block, bytes);
@@ -389,6 +432,8 @@ class alignas(kFalseSharingBytes) Pool {
       live_ -= bytes_of(size_class);
       if (size_class < kSmallClasses) return push(block, size_class);
       push_lines(block, size_class);
+      if (kept_[size_class] > most_kept(size_class)) [[unlikely]]
+        share(size_class);
     } else if (malloc_) {
       live_ -= bytes + kMallocHeader;
       source_.refund(bytes + kMallocHeader);
@@ -408,14 +453,47 @@ class alignas(kFalseSharingBytes) Pool {
   u64 end_ = 0;
   u64 live_ = 0;
   Free* free_[kClasses]{};
-  u64 free_lines_ = 0;  // lines of the free blocks of 128 bytes or more
-  u32 largest_ = 0;     // the lists of all larger classes are empty
+  u32 kept_[kClasses]{};  // the lengths of the lists of blocks of 128 bytes or more
+  u64 free_lines_ = 0;    // lines of the free blocks of 128 bytes or more
+  u32 largest_ = 0;       // the lists of all larger classes are empty
   char* scrap_ = nullptr;
   u64 scrap_lines_ = 0;
   Spare* spares_ = nullptr;
   u64 chunk_bytes_;
   ChunkSource::Chunk ready_;  // the large block that top_up has promised
   ChunkSource& source_;
+  Exchange* const exchange_;  // null if attempts use this memory
+};
+
+template <class M>
+class Pool<M>::Exchange {
+ public:
+  Exchange() = default;
+  Exchange(const Exchange&) = delete;
+  Exchange& operator=(const Exchange&) = delete;
+
+  /// Takes over a list of free blocks of a class, whose last one is `last`. Takes a mutex.
+  void give(u32 size_class, Free* first, Free* last) {
+    const std::lock_guard lock(mutex_);
+    last->next = lists_[size_class].load(kRelaxed);
+    lists_[size_class].store(first, kRelaxed);
+  }
+  /// Returns a list of up to `most` free blocks of a class, or null. Takes a mutex.
+  [[nodiscard]] Free* take(u32 size_class, u32 most) {
+    const std::lock_guard lock(mutex_);
+    Free* const first = lists_[size_class].load(kRelaxed);
+    if (first == nullptr) return nullptr;
+    Free* last = first;
+    for (u32 i = 1; i < most && last->next != nullptr; ++i) last = last->next;
+    lists_[size_class].store(std::exchange(last->next, nullptr), kRelaxed);
+    return first;
+  }
+  /// Returns true if there was no block of the class a moment ago. Relaxed: it only saves the mutex.
+  [[nodiscard]] bool seems_empty(u32 size_class) const { return lists_[size_class].load(kRelaxed) == nullptr; }
+
+ private:
+  typename M::Mutex mutex_;  // guards all changes of the lists, and the blocks on them
+  std::atomic<Free*> lists_[kClasses]{};
 };
 
 }  // namespace latchlab
