@@ -23,6 +23,7 @@
 #include "indexes/chained/node.h"
 #include "indexes/chained/seeded_bugs.h"
 #include "indexes/chained/word.h"
+#include "indexes/growing/seeded_bugs.h"
 #include "indexes/growing/table.h"
 #include "indexes/walked_pairs.h"
 #include "src/base/key.h"
@@ -220,7 +221,7 @@ class Chains {
     if constexpr (Layout::kLatchFreeReaders) {
       if (way.word.splitting() || Word(way.at->word.load()).bits() != way.word.bits()) return kRestart;
     }
-    return tx.confirm(way.word.bits(), way.at);
+    return tx.confirm(growing::BugFlags<typename Layout::Bugs::Flag>::kPassHalf ? 0 : way.word.bits(), way.at);
   }
   /// Returns the answer of a lookup that has reached its key's node, or the end of the chain.
   template <class Tx>

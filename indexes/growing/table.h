@@ -170,13 +170,6 @@ class Table {
   Attempt<Hand> walk_in(const Hand& hand, std::size_t most, Pairs& pairs, const Take& take) const {
     constexpr u32 kMostBuckets = kTiny ? 2 : 32;
     const Hand from = hand.begun() ? hand : Hand(0, Buckets::level_of(shape_.mask.load() + 1));
-    if (Bugs::kPassHalf) {
-      const auto whole = [&](const Hand& at, Pairs& out) {
-        const Attempt<u32> bits = take(at, out);
-        return bits ? Attempt<u32>(0) : bits;
-      };
-      return growing::walk_in<kMostBuckets>(from, most, pairs, whole);
-    }
     return growing::walk_in<kMostBuckets>(from, most, pairs, take);
   }
 
