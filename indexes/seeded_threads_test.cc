@@ -78,8 +78,7 @@ std::string complaint_of(const std::vector<RaceMix<u64>>& mixes) {
   return run_histories<Synchronized<Index, Policy, U64Key>>(Policy::kName, mixes, 200, [] {}).message;
 }
 
-// The limit of each search is about ten times the histories that a find took at most in 24 trials, and at least a
-// hundred.
+// docs/seeded_bugs.md has the counts, and how the limits follow from them.
 
 TEST_CASE("Seeded bugs: histories of threads find those of art", "[threads]") {
   using B = BugsOnRequest;
