@@ -120,14 +120,14 @@ class ByHash {
   class ThreadState : public Map::ThreadState {
    public:
     explicit ThreadState(ByHash& index)
-        : Map::ThreadState(index.map_), reclaim_records(index.reclaimer_, *this->pool) {}
+        : Map::ThreadState(index.map_), reclaim_records_(index.reclaimer_, *this->pool) {}
     /// Not for lookups here, which have epochs of their own besides.
     template <class Run>
     void decide(const Run&) = delete;
 
    private:
     friend ByHash;
-    typename Reclaimer::ThreadState reclaim_records;
+    typename Reclaimer::ThreadState reclaim_records_;
   };
 
   ByHash(const Spec& policy, const MemoryConfig& memory) : map_(policy, memory), reclaimer_(map_.memory()) {}
@@ -147,7 +147,7 @@ class ByHash {
 
   /// Declares that the thread runs no operation for a while (Synchronized::idle).
   void idle(ThreadState& me) const {
-    me.reclaim_records.idle();
+    me.reclaim_records_.idle();
     map_.idle(me);
   }
 
@@ -240,7 +240,7 @@ class ByHash {
 
   template <class Wanted>
   Changed erase_if(ThreadState& me, Raw key, const Wanted& wanted) {
-    if (!me.reclaim_records.reserve()) throw std::bad_alloc();
+    if (!me.reclaim_records_.reserve()) throw std::bad_alloc();
     Leaving leaving(me);
     const Inside inside(me);
     const u64 hash = Hash::of(key);
@@ -364,7 +364,7 @@ class ByHash {
   /// A stay in the records' epoch.
   class Inside {
    public:
-    explicit Inside(ThreadState& me) : reclaim_(me.reclaim_records) {
+    explicit Inside(ThreadState& me) : reclaim_(me.reclaim_records_) {
       if (!Bugs::kDropEpoch) reclaim_.enter();
     }
     ~Inside() {
@@ -414,7 +414,7 @@ class ByHash {
       if (Bugs::kFreeAtOnce) {
         me_.pool->free(record_, record_->bytes());
       } else {
-        me_.reclaim_records.retire(record_, record_->bytes());
+        me_.reclaim_records_.retire(record_, record_->bytes());
       }
     }
     Leaving(const Leaving&) = delete;
