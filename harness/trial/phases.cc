@@ -65,10 +65,10 @@ std::string Phases::begin() {
 /// Makes room for recorded calls, if the clock orders them. Returns the message of a thread's exception.
 std::string Phases::begin_recording() {
   ClockRelay relay(team_, config_.threads);
-  const std::string failure = everyone([&](u32 t) { relay.run(t); });
+  std::string failure = everyone([&](u32 t) { relay.run(t); });
   not_recorded_ = relay.why_unordered();
   if (!failure.empty() || !not_recorded_.empty()) return failure;
-  const std::string no_room = everyone([&](u32 t) {
+  std::string no_room = everyone([&](u32 t) {
     workers_[t].recorded =
         std::make_unique<RecordedRun>(*history_, *maker_.recorded(), t, clock_, trial_.numbers(), plan_.widths.value);
   });
@@ -78,7 +78,7 @@ std::string Phases::begin_recording() {
 /// Makes all threads interruptible, or none. Returns the message of a thread's exception.
 std::string Phases::begin_preempting() {
   std::vector<std::string> why(workers_.size());
-  const std::string failure = everyone([&](u32 t) {
+  std::string failure = everyone([&](u32 t) {
     OrReason<std::unique_ptr<Preemption>> made = team_.preemption(draw(config_.seed, kPreemptionStream, t));
     why[t] = made.reason;
     if (made) workers_[t].recorded->preempt_by(std::move(*made.value));

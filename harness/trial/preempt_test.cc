@@ -81,14 +81,14 @@ TEST_CASE("a run whose threads cannot be interrupted says why") {
 /// Returns the number of calls that runs with different seeds record until one is invalid; nothing if they are too
 /// many.
 std::optional<u64> calls_until_invalid(Config config, u64 most) {
-  for (u64 calls = 0; calls < most;) {
-    config.seed = draw(test_seed(), 0, calls);
+  for (u64 recorded = 0; recorded < most;) {
+    config.seed = draw(test_seed(), 0, recorded);
     const TrialResult result = run_on_threads<Toy<u64>>(config);
     if (!result.history) return std::nullopt;
-    calls += result.history->calls;
+    recorded += result.history->calls;
     if (result.status != Status::kInvalid) continue;
     CHECK_THAT(result.reason, Catch::Contains("are not linearizable; key "));
-    return calls;
+    return recorded;
   }
   return std::nullopt;
 }
