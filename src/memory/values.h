@@ -87,8 +87,8 @@ class Values {
     return word_of(header, u64{1} << power);
   }
   /// Returns the word of the value `first`, then `second`: a short word, or `blank`, which it fills. Returns nothing if
-  /// the blank is too small. Neither allocates nor throws, so an attempt may call it. The blank is not published yet,
-  /// and may be filled again.
+  /// the blank is too small, or the value longer than kMostBytes. Neither allocates nor throws, so an attempt may call
+  /// it. The blank is not published yet, and may be filled again.
   [[nodiscard]] static std::optional<u64> fill(u64 blank, ByteSpan first, ByteSpan second) noexcept {
     const u64 size = size_of(first, second);
     if (size <= kMostShort) {
@@ -97,7 +97,7 @@ class Values {
       return word;
     }
     Header* const header = header_of(blank);
-    if (kHeader + size > allocated(header->shape)) return std::nullopt;
+    if (size > kMostBytes || kHeader + size > allocated(header->shape)) return std::nullopt;
     header->shape = (header->shape & ~kSizeMask) | static_cast<u32>(size);
     join(bytes_behind(header), first, second);
     return blank;

@@ -145,6 +145,16 @@ TEST_CASE("A value that cannot be made takes no memory", "[values]") {
   CHECK(memory.bytes().live == 0);
 }
 
+TEST_CASE("A blank with room for more takes no value above the limit", "[values]") {
+  Memory<Native> memory(values_in(Alloc::kArena));
+  PoolLease<Native> pool(memory);
+  const u64 blank = V::make_blank(*pool, V::kMostBytes).value();  // 32 MiB, since its header is in it too
+  const std::string text(V::kMostBytes, 'x');
+  CHECK(V::fill(blank, bytes_of(text), {}) == blank);
+  CHECK_FALSE(V::fill(blank, bytes_of(text), bytes_of("y")).has_value());
+  V::free(*pool, blank);
+}
+
 TEST_CASE("A blank is filled with any value that fits, and freed as the block that it is", "[values]") {
   const Alloc alloc = GENERATE(Alloc::kMalloc, Alloc::kArena);
   Memory<Native> memory(values_in(alloc));
