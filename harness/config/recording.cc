@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <optional>
+#include <set>
+#include <string_view>
 
 #include <fmt/format.h>
 
@@ -19,7 +21,7 @@ KeyShare parse_share_of_keys(std::string_view text) {
   if (!text.starts_with("1/")) {
     throw InputError(fmt::format("--history: keys={} is no share of the keys; write keys=1/64 or keys=all", text));
   }
-  return {.one_in = parse_count("--history: keys=1/", text.substr(2), 1, kLeastShare)};
+  return {.one_in = parse_count("--history: the N of keys=1/N: ", text.substr(2), 1, kLeastShare)};
 }
 
 }  // namespace
@@ -32,10 +34,13 @@ Recording Recording::parse(std::string_view text) {
     throw InputError(fmt::format(
         "--history: '{}' does not begin with a file; write FILE,keys=1/64. --validate=history needs none", text));
   }
+  std::set<std::string_view> given;
   for (std::string_view rest = text.substr(comma); !rest.empty();) {
     rest.remove_prefix(1);
     const std::string_view option = rest.substr(0, rest.find(','));
     rest.remove_prefix(option.size());
+    const std::string_view name = option.substr(0, option.find('='));
+    if (!given.insert(name).second) throw InputError(fmt::format("--history: {} is given twice", name));
     if (option.starts_with("keys=")) {
       out.keys = parse_share_of_keys(option.substr(5));
     } else if (option.starts_with("calls=")) {

@@ -24,9 +24,9 @@ TEST_CASE("wrong words of --history are refused in one line") {
        {std::pair{"", "does not begin with a file"},
         std::pair{"keys=all", "does not begin with a file; write FILE,keys=1/64"},
         std::pair{"a,keys=some", "keys=some is no share of the keys; write keys=1/64"},
-        std::pair{"a,keys=2/64", "keys=2/64 is no share"}, std::pair{"a,keys=1/0", "--history: keys=1/"},
-        std::pair{"a,calls=0", "--history: calls="}, std::pair{"a,", "there is no ''"},
-        std::pair{"a,call=5", "there is no 'call=5'; there are keys=1/64"}}) {
+        std::pair{"a,keys=2/64", "keys=2/64 is no share"}, std::pair{"a,keys=1/0", "--history: the N of keys=1/N: "},
+        std::pair{"a,keys=all,keys=1/2", "--history: keys is given twice"}, std::pair{"a,calls=0", "--history: calls="},
+        std::pair{"a,", "there is no ''"}, std::pair{"a,call=5", "there is no 'call=5'; there are keys=1/64"}}) {
     CAPTURE(text);
     CHECK_THROWS_WITH(Recording::parse(text), Catch::Contains(why) && !Catch::Contains("\n"));
   }
