@@ -66,7 +66,7 @@ TEST_CASE("recorded calls are part of the point, and --validate=history records 
   CHECK_FALSE(runs({"--validate=tally"}).runs[0].config.recording());
 }
 
-TEST_CASE("--preempt is part of the point, and needs recorded calls", "[cli]") {
+TEST_CASE("the option --preempt is part of the point, and needs recorded calls", "[cli]") {
   const Plan run = runs({"--validate=history", "--preempt"}).runs[0];
   CHECK(run.config.preempt);
   CHECK(point_of(run).ends_with(" --validate=history --preempt"));
