@@ -21,7 +21,7 @@ KeyShare parse_share_of_keys(std::string_view text) {
   if (!text.starts_with("1/")) {
     throw InputError(fmt::format("--history: keys={} is no share of the keys; write keys=1/64 or keys=all", text));
   }
-  return {.one_in = parse_count("--history: the N of keys=1/N: ", text.substr(2), 1, kLeastShare)};
+  return {.one_in = parse_count("--history: the N of keys=1/N", text.substr(2), 1, kLeastShare)};
 }
 
 }  // namespace

@@ -255,18 +255,17 @@ class alignas(kFalseSharingBytes) Pool {
   }
   Free* pop_lines(u32 size_class) {
     free_lines_ -= lines_of(size_class);
-    --kept_[size_class];
+    if (exchange_ != nullptr) --kept_[size_class];
     return std::exchange(free_[size_class], free_[size_class]->next);
   }
   void push_lines(void* at, u32 size_class) {
     free_lines_ += lines_of(size_class);
-    ++kept_[size_class];
+    if (exchange_ != nullptr) ++kept_[size_class];
     largest_ = std::max(largest_, size_class);
     push(at, size_class);
   }
   /// Gives half of a class's free blocks to the other pools.
   [[gnu::noinline]] void share(u32 size_class) {
-    if (exchange_ == nullptr) return;
     const u32 gone = (kept_[size_class] + 1) / 2;
     Free* const first = free_[size_class];
     Free* last = first;
@@ -278,7 +277,7 @@ class alignas(kFalseSharingBytes) Pool {
   }
   /// Takes free blocks of a class that other pools have given. Returns false if there are none.
   [[gnu::noinline]] bool take_shared(u32 size_class) {
-    if (exchange_ == nullptr || exchange_->seems_empty(size_class)) return false;
+    if (exchange_->seems_empty(size_class)) return false;
     u32 taken = 0;
     for (Free* block = exchange_->take(size_class, most_kept(size_class) / 2 + 1); block != nullptr; ++taken) {
       Free* const next = block->next;
@@ -299,7 +298,7 @@ class alignas(kFalseSharingBytes) Pool {
     if (bytes <= kLineBytes) return allocate_small(bytes);
     const u32 size_class = class_of(bytes);
     const u64 size = bytes_of(size_class);
-    const bool kept = free_[size_class] != nullptr || take_shared(size_class);
+    const bool kept = free_[size_class] != nullptr || (exchange_ != nullptr && take_shared(size_class));
     void* const block = kept ? static_cast<void*>(pop_lines(size_class)) : carve(size);
     if (block == nullptr) return nullptr;
     live_ += size;
@@ -432,7 +431,7 @@ class alignas(kFalseSharingBytes) Pool {
       live_ -= bytes_of(size_class);
       if (size_class < kSmallClasses) return push(block, size_class);
       push_lines(block, size_class);
-      if (kept_[size_class] > most_kept(size_class)) [[unlikely]]
+      if (exchange_ != nullptr && kept_[size_class] > most_kept(size_class)) [[unlikely]]
         share(size_class);
     } else if (malloc_) {
       live_ -= bytes + kMallocHeader;
@@ -453,7 +452,7 @@ class alignas(kFalseSharingBytes) Pool {
   u64 end_ = 0;
   u64 live_ = 0;
   Free* free_[kClasses]{};
-  u32 kept_[kClasses]{};  // the lengths of the lists of blocks of 128 bytes or more
+  u32 kept_[kClasses]{};  // the lengths of the lists of blocks of 128 bytes or more, if there is an exchange
   u64 free_lines_ = 0;    // lines of the free blocks of 128 bytes or more
   u32 largest_ = 0;       // the lists of all larger classes are empty
   char* scrap_ = nullptr;
@@ -492,7 +491,9 @@ class Pool<M>::Exchange {
   [[nodiscard]] bool seems_empty(u32 size_class) const { return lists_[size_class].load(kRelaxed) == nullptr; }
 
  private:
-  typename M::Mutex mutex_;  // guards all changes of the lists, and the blocks on them
+  // Guards all changes of the lists, and the blocks on them. So it orders all but seems_empty, and the lists are
+  // relaxed.
+  typename M::Mutex mutex_;
   std::atomic<Free*> lists_[kClasses]{};
 };
 
