@@ -79,31 +79,9 @@ class Sums {
   std::vector<typename Index::ThreadState> threads_;
 };
 
-/// Runs programs of every mix, and ends at the first failure.
-template <class Index, class Key>
-ProgramsReport sums(const std::vector<RaceMix<Key>>& mixes, std::string_view policy, RaceOptions options,
-                    u32 programs = kRacePrograms / 4) {
-  ProgramsReport all;
-  options.schedules = kRaceSchedules / kRacePrograms / (kSanitized ? 20 : 1);
-  for (const auto& mix : mixes) {
-    for (u32 number = 0; number < programs && all.failures == 0; ++number) {
-      const RaceProgram<Key> program = draw_program(mix, number, options.fibers);
-      options.fibers = static_cast<u32>(program.fibers.size());
-      const RaceReport one = find_races<Sums<Index, Key>>(options, program, policy);
-      all.schedules += one.schedules;
-      all.failures += one.failures;
-      if (one.failures != 0) all.message = "mix \"" + mix.name + "\": " + one.str();
-    }
-  }
-  return all;
-}
-
 template <template <class Layout, class Key> class Index, class Policy>
 void check_sums_under(std::string_view policy, const std::vector<RaceMix<u64>>& mixes, const RaceOptions& options) {
-  const ProgramsReport report = sums<Synchronized<Index, Tiny<Policy>, U64Key>>(mixes, policy, options);
-  INFO(policy << ": " << report.message);
-  CHECK(report.failures == 0);
-  CHECK(report.schedules > 0);
+  explore_mixes<Sums<Synchronized<Index, Tiny<Policy>, U64Key>, u64>>(mixes, policy, options);
 }
 template <template <class Layout, class Key> class Index>
 void check_sums(const std::vector<RaceMix<u64>>& mixes) {
@@ -128,7 +106,7 @@ TEST_CASE("Races: modifications of chained_line lose nothing", "[race]") {
 
 TEST_CASE("Seeded bugs: lost modifications are found", "[race]") {
   using Index = Synchronized<Cuckoo, Tiny<Olc<Simulated, BugsOnRequest>>, U64Key>;
-  const auto run = [] { return sums<Index>(four_mixes(), "olc", {}, kSearchedPrograms); };
+  const auto run = search_in_mixes<Sums<Index, u64>>("olc", 0, four_mixes());
   CHECK(caught("cuckoo: first look", cuckoo::BugFlags<bool>::kTrustFirstLook, run));
   CHECK(caught("cuckoo: modify latch", BugsOnRequest::kDropUpdateLatch, run));
 }

@@ -69,4 +69,13 @@ auto find_in_mixes(const std::string& policy, double abort_rate, const std::vect
   };
 }
 
+/// Searches as find_in_mixes does, with programs that are scenarios of type S.
+template <class S>
+auto search_in_mixes(const std::string& policy, double abort_rate, const std::vector<RaceMix<u64>>& mixes) {
+  return [=] {
+    return run_mixes<S>(mixes, policy, kSearchedPrograms,
+                        {.schedules = kRaceSchedules / kRacePrograms, .abort_rate = abort_rate});
+  };
+}
+
 }  // namespace latchlab::testing

@@ -146,32 +146,10 @@ class SizedSums {
   std::vector<typename Sized<Map>::ThreadState> threads_;
 };
 
-/// Runs programs of sums of every mix, and ends at the first failure.
-template <class Map>
-ProgramsReport sized_sums(const std::vector<RaceMix<u64>>& mixes, std::string_view policy, RaceOptions options,
-                          u32 programs = kRacePrograms / 4) {
-  ProgramsReport all;
-  options.schedules = kRaceSchedules / kRacePrograms / (kSanitized ? 20 : 1);
-  for (const auto& mix : mixes) {
-    for (u32 number = 0; number < programs && all.failures == 0; ++number) {
-      const RaceProgram<u64> program = draw_program(mix, number, options.fibers);
-      options.fibers = static_cast<u32>(program.fibers.size());
-      const RaceReport one = find_races<SizedSums<Map>>(options, program, policy);
-      all.schedules += one.schedules;
-      all.failures += one.failures;
-      if (one.failures != 0) all.message = "mix \"" + mix.name + "\": " + one.str();
-    }
-  }
-  return all;
-}
-
 template <class Map>
 void explore_sized(const std::vector<RaceMix<u64>>& mixes, std::string_view policy, const RaceOptions& options) {
   explore<AsNumbers<Map>>(mixes, policy, options, kRaceSchedules / 4);
-  const ProgramsReport report = sized_sums<Map>(mixes, policy, options);
-  INFO(policy << ": " << report.message);
-  CHECK(report.failures == 0);
-  CHECK(report.schedules > 0);
+  explore_mixes<SizedSums<Map>>(mixes, policy, options);
 }
 
 TEST_CASE("Races: sized values in art", "[race]") {
@@ -190,7 +168,7 @@ TEST_CASE("Seeded bugs: the race finder finds lost epochs, early retirement and 
   using Map = Synchronized<Chained, Tiny<Olc<Simulated, BugsOnRequest>>, U64Key>;
   using Flags = sized::BugFlags<bool>;
   const auto numbers = find_in_mixes<AsNumbers<Map>>("olc", 0, chained_mixes());
-  const auto sums = [] { return sized_sums<Map>(chained_mixes(), "olc", {}, kSearchedPrograms); };
+  const auto sums = search_in_mixes<SizedSums<Map>>("olc", 0, chained_mixes());
   CHECK(caught("sized: epoch", Flags::kDropEpoch, numbers));
   CHECK(caught("sized: retired first", Flags::kRetireFirst, numbers));
   CHECK(caught("sized: trusted word", Flags::kTrustWord, sums));
@@ -201,7 +179,7 @@ TEST_CASE("Seeded bugs: the race finder finds visitors and pins of sized values 
   using Map = Synchronized<Chained, Tiny<Olc<Simulated, BugsOnRequest>>, U64Key>;
   using Flags = sized::BugFlags<bool>;
   const auto numbers = find_in_mixes<AsNumbers<Map>>("olc", 0, chained_mixes());
-  const auto sums = [] { return sized_sums<Map>(chained_mixes(), "olc", {}, kSearchedPrograms); };
+  const auto sums = search_in_mixes<SizedSums<Map>>("olc", 0, chained_mixes());
   CHECK(caught("sized: visit late", Flags::kVisitLate, sums));  // which read without a pin
   CHECK(caught("sized: pin late", Flags::kPinLate, numbers));
   CHECK(caught("sized: pins ignored", Flags::kIgnorePins, numbers));

@@ -15,9 +15,12 @@ namespace latchlab::testing {
 
 inline constexpr u32 kFibers = 4;
 inline constexpr u32 kTurns = 3;
-/// The options of all races. A fifth of the transactions aborts by injection, so that fallbacks run beside
-/// transactions. A lock that is not elided has no transactions.
-inline const RaceOptions kOptions{.schedules = kSanitized ? 500 : 10'000, .fibers = kFibers, .abort_rate = 0.2};
+/// The options of searches for a failure, which end when they find it. A fifth of the transactions aborts by injection,
+/// so that fallbacks run beside transactions. A lock that is not elided has no transactions.
+inline const RaceOptions kSearch{.schedules = 10'000, .fibers = kFibers, .abort_rate = 0.2};
+/// The options of races that must find nothing, and so run to the end. Sanitizers make each schedule slow.
+inline const RaceOptions kProof{
+    .schedules = kSanitized ? 500 : kSearch.schedules, .fibers = kFibers, .abort_rate = kSearch.abort_rate};
 
 /// A policy with a thread for each fiber.
 template <class P>
@@ -55,19 +58,19 @@ struct WriteAndRead : Crew<P> {
 /// Returns true if a failure is found whose message begins with `message`. `spec` may be the policy with its options.
 template <class Scenario, class... Spec>
 bool fails_with(std::string_view message, const Spec&... spec) {
-  return find_races<Scenario>(kOptions, spec...).message.starts_with(message);
+  return find_races<Scenario>(kSearch, spec...).message.starts_with(message);
 }
 
 /// Returns true if two operations are found that the policy did not keep apart.
 template <class P>
 bool mixes_operations(std::string_view spec) {
-  const std::string message = find_races<WriteAndRead<P>>(kOptions, spec).message;
+  const std::string message = find_races<WriteAndRead<P>>(kSearch, spec).message;
   return message.starts_with(kHalf) || message.starts_with(kLost);
 }
 
 template <class Scenario, class... Spec>
 void check_no_race(const Spec&... spec) {
-  const RaceReport report = find_races<Scenario>(kOptions, spec...);
+  const RaceReport report = find_races<Scenario>(kProof, spec...);
   INFO(Scenario::kPolicy << ": " << report.str());
   CHECK(report.failures == 0);
 }

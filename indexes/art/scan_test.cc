@@ -223,13 +223,13 @@ struct PairsOfOneNode {
 };
 
 template <class Policy>
-RaceReport scan_one_node() {
-  return find_races<PairsOfOneNode<Policy>>({.schedules = kRaceSchedules / (kSanitized ? 20 : 1)});
+RaceReport scan_one_node(u32 schedules = kRaceSchedules) {
+  return find_races<PairsOfOneNode<Policy>>({.schedules = schedules});
 }
 
 template <class Policy>
 void check_one_moment() {
-  const RaceReport report = scan_one_node<Policy>();
+  const RaceReport report = scan_one_node<Policy>(kRaceSchedules / kProofShare);
   INFO(report.str());
   CHECK(report.failures == 0);
 }
