@@ -13,8 +13,8 @@ namespace latchlab::testing {
 
 /// Number of programs for one mix under one policy, and the number of schedules that they share.
 inline constexpr u32 kRacePrograms = 40;
-/// A search for a seeded bug has all schedules in every build, and ends when it finds the bug. What must find nothing
-/// runs to the end, and so has fewer under sanitizers.
+/// A search for a seeded bug has all schedules in every build, since it ends at the first failure. A race without a
+/// failure runs them all, and so has fewer under sanitizers.
 inline constexpr u32 kRaceSchedules = 10'000;
 inline constexpr u32 kProofShare = kSanitized ? 20 : 1;
 

@@ -15,10 +15,10 @@ namespace latchlab::testing {
 
 inline constexpr u32 kFibers = 4;
 inline constexpr u32 kTurns = 3;
-/// The options of searches for a failure, which end when they find it. A fifth of the transactions aborts by injection,
-/// so that fallbacks run beside transactions. A lock that is not elided has no transactions.
+/// The options of a search for a failure, which ends at the first. A fifth of the transactions aborts by injection, so
+/// that fallbacks run beside transactions. A lock that is not elided has no transactions.
 inline const RaceOptions kSearch{.schedules = 10'000, .fibers = kFibers, .abort_rate = 0.2};
-/// The options of races that must find nothing, and so run to the end. Sanitizers make each schedule slow.
+/// The options of a race without a failure, which runs all its schedules. Under a sanitizer each of them is slow.
 inline const RaceOptions kProof{
     .schedules = kSanitized ? 500 : kSearch.schedules, .fibers = kFibers, .abort_rate = kSearch.abort_rate};
 
