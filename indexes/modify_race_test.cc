@@ -106,7 +106,7 @@ TEST_CASE("Races: modifications of chained_line lose nothing", "[race]") {
 
 TEST_CASE("Seeded bugs: lost modifications are found", "[race]") {
   using Index = Synchronized<Cuckoo, Tiny<Olc<Simulated, BugsOnRequest>>, U64Key>;
-  const auto run = search_in_mixes<Sums<Index, u64>>("olc", 0, four_mixes());
+  const auto run = search_in_mixes<Sums<Index, u64>>("olc", four_mixes());
   CHECK(caught("cuckoo: first look", cuckoo::BugFlags<bool>::kTrustFirstLook, run));
   CHECK(caught("cuckoo: modify latch", BugsOnRequest::kDropUpdateLatch, run));
 }

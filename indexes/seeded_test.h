@@ -69,13 +69,10 @@ auto find_in_mixes(const std::string& policy, double abort_rate, const std::vect
   };
 }
 
-/// Searches as find_in_mixes does, with programs that are scenarios of type S.
+/// Searches as find_in_mixes does, with programs that are scenarios of type S, and no aborts by injection.
 template <class S>
-auto search_in_mixes(const std::string& policy, double abort_rate, const std::vector<RaceMix<u64>>& mixes) {
-  return [=] {
-    return run_mixes<S>(mixes, policy, kSearchedPrograms,
-                        {.schedules = kRaceSchedules / kRacePrograms, .abort_rate = abort_rate});
-  };
+auto search_in_mixes(const std::string& policy, const std::vector<RaceMix<u64>>& mixes) {
+  return [=] { return run_mixes<S>(mixes, policy, kSearchedPrograms, {.schedules = kRaceSchedules / kRacePrograms}); };
 }
 
 }  // namespace latchlab::testing

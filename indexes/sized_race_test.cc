@@ -168,7 +168,7 @@ TEST_CASE("Seeded bugs: the race finder finds lost epochs, early retirement and 
   using Map = Synchronized<Chained, Tiny<Olc<Simulated, BugsOnRequest>>, U64Key>;
   using Flags = sized::BugFlags<bool>;
   const auto numbers = find_in_mixes<AsNumbers<Map>>("olc", 0, chained_mixes());
-  const auto sums = search_in_mixes<SizedSums<Map>>("olc", 0, chained_mixes());
+  const auto sums = search_in_mixes<SizedSums<Map>>("olc", chained_mixes());
   CHECK(caught("sized: epoch", Flags::kDropEpoch, numbers));
   CHECK(caught("sized: retired first", Flags::kRetireFirst, numbers));
   CHECK(caught("sized: trusted word", Flags::kTrustWord, sums));
@@ -179,7 +179,7 @@ TEST_CASE("Seeded bugs: the race finder finds visitors and pins of sized values 
   using Map = Synchronized<Chained, Tiny<Olc<Simulated, BugsOnRequest>>, U64Key>;
   using Flags = sized::BugFlags<bool>;
   const auto numbers = find_in_mixes<AsNumbers<Map>>("olc", 0, chained_mixes());
-  const auto sums = search_in_mixes<SizedSums<Map>>("olc", 0, chained_mixes());
+  const auto sums = search_in_mixes<SizedSums<Map>>("olc", chained_mixes());
   CHECK(caught("sized: visit late", Flags::kVisitLate, sums));  // which read without a pin
   CHECK(caught("sized: pin late", Flags::kPinLate, numbers));
   CHECK(caught("sized: pins ignored", Flags::kIgnorePins, numbers));
