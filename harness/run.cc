@@ -57,8 +57,9 @@ std::unique_ptr<Trial> made_in_place(const Pair& pair, const Plan& plan) {
   const auto make = [&](u32) {
     if (plan.seats.binds) (void)maker.pin(plan.seats.cpus[0]);
     if (!plan.places_chunks()) (void)maker.place(plan.pages);
-    trial = pair.make_trial(plan);
-    if (plan.config.sized()) trial = sized_trial(std::move(trial), plan);
+    const MemoryConfig memory = memory_config_of(plan);
+    trial = pair.make_trial(plan, memory);
+    if (plan.config.sized()) trial = sized_trial(std::move(trial), plan, memory);
   };
   if (const auto failure = maker.run_all(make)) std::rethrow_exception(failure);
   return trial;
@@ -71,7 +72,7 @@ std::unique_ptr<Trial> made_null(const Registry& registry, const Plan& plan) {
   const auto pair = std::ranges::find_if(registry.pairs(), [&](const Pair& p) {
     return p.index == config.index.name && p.policy == config.sync.name && p.keys == config.key_kind();
   });
-  return pair == registry.pairs().end() ? nullptr : pair->make_trial(loop);
+  return pair == registry.pairs().end() ? nullptr : pair->make_trial(loop, memory_config_of(loop));
 }
 
 /// Runs a point. `profile_file` is the file for its flame graph; empty for none.

@@ -281,7 +281,9 @@ constexpr Topic kTopics[] = {
      .entries = memory,
      .note =
          "  With arenas this places only the index's memory. With malloc, or an index with its own memory, it places "
-         "all pages that the threads touch first.\n"},
+         "all pages that the threads touch first.\n"
+         "  On these nodes the index and its values (--value-size) together take at most the memory that is available "
+         "when the run begins.\n"},
     {.name = "hugepages", .option = "--hugepages", .entries = hugepages},
     {.name = "reclaimers", .option = "--reclaim", .entries = reclaimers},
     {.name = "placements", .option = "--pin", .entries = placements},

@@ -77,7 +77,7 @@ struct Pair {
   u64 (*most_keys)(const Spec& index) = [](const Spec&) { return ~u64{0}; };
   /// Returns the bits of a key and of a value in the index with these options.
   Widths (*widths)(const Spec& index) = [](const Spec&) { return Widths(); };
-  std::unique_ptr<Trial> (*make_trial)(const Plan&) = nullptr;
+  std::unique_ptr<Trial> (*make_trial)(const Plan&, const MemoryConfig&) = nullptr;
   std::unique_ptr<Erased> (*make_index)(const Spec& sync, const MemoryConfig&, const Spec& index) = nullptr;
 };
 

@@ -126,8 +126,8 @@ void add_pair(Registry& registry, std::string index, std::string policy, KeyKind
   pair.learns = kLearns<SharedIndex>;
   describe_index<typename WrittenAs<SharedIndex>::Type>(pair);
   describe_policy<PolicyOf<SharedIndex>>(pair);
-  pair.make_trial = [](const Plan& plan) -> std::unique_ptr<Trial> {
-    return std::make_unique<TrialOf<SharedIndex>>(plan);
+  pair.make_trial = [](const Plan& plan, const MemoryConfig& memory) -> std::unique_ptr<Trial> {
+    return std::make_unique<TrialOf<SharedIndex>>(plan, memory);
   };
   pair.make_index = [](const Spec& sync, const MemoryConfig& memory, const Spec& spec) -> std::unique_ptr<Erased> {
     return std::make_unique<TrialOf<SharedIndex>>(sync, memory, spec);

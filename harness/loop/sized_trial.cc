@@ -17,8 +17,8 @@ class SizedTrial final : public Trial {
   using Index = Stamped<Words<Raw>>;
 
  public:
-  SizedTrial(std::unique_ptr<Trial> words, const Plan& plan)
-      : words_(std::move(words)), index_(memory_config_of(plan), plan.config.value_size, *words_) {
+  SizedTrial(std::unique_ptr<Trial> words, const Plan& plan, const MemoryConfig& memory)
+      : words_(std::move(words)), index_(memory, plan.config.value_size, *words_) {
     prepare(plan);
   }
 
@@ -54,9 +54,9 @@ class SizedTrial final : public Trial {
 
 }  // namespace
 
-std::unique_ptr<Trial> sized_trial(std::unique_ptr<Trial> words, const Plan& plan) {
-  if (words->numbers()) return std::make_unique<SizedTrial<u64>>(std::move(words), plan);
-  return std::make_unique<SizedTrial<std::string_view>>(std::move(words), plan);
+std::unique_ptr<Trial> sized_trial(std::unique_ptr<Trial> words, const Plan& plan, const MemoryConfig& memory) {
+  if (words->numbers()) return std::make_unique<SizedTrial<u64>>(std::move(words), plan, memory);
+  return std::make_unique<SizedTrial<std::string_view>>(std::move(words), plan, memory);
 }
 
 }  // namespace latchlab

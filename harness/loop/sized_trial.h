@@ -5,10 +5,13 @@
 
 #include "harness/config/plan.h"
 #include "harness/loop/trial.h"
+#include "src/memory/memory_config.h"
 
 namespace latchlab {
 
-/// Returns a trial with values of the plan's size over `words`, whose index modifies.
-[[nodiscard]] std::unique_ptr<Trial> sized_trial(std::unique_ptr<Trial> words, const Plan& plan);
+/// Returns a trial with values of the plan's size over `words`, whose index modifies. `memory` is that of the values;
+/// given that of `words`, both share its limit.
+[[nodiscard]] std::unique_ptr<Trial> sized_trial(std::unique_ptr<Trial> words, const Plan& plan,
+                                                 const MemoryConfig& memory);
 
 }  // namespace latchlab

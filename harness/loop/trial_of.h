@@ -25,9 +25,10 @@ class TrialOf final : public ErasedOf<Index, Trial> {
  public:
   TrialOf(const Spec& sync, const MemoryConfig& memory, const Spec& index) : Base(sync, memory, index), spec_(sync) {}
   /// Builds and prepares the index of a run.
-  explicit TrialOf(const Plan& plan) : TrialOf(plan.config.sync, memory_config_of(plan), plan.config.index) {
+  TrialOf(const Plan& plan, const MemoryConfig& memory) : TrialOf(plan.config.sync, memory, plan.config.index) {
     this->prepare(plan);
   }
+  explicit TrialOf(const Plan& plan) : TrialOf(plan, memory_config_of(plan)) {}
 
   [[nodiscard]] std::unique_ptr<Runner> runner(Clock& clock) override {
     return std::make_unique<RunnerOf<Index>>(index_, this->batch_, this->value_bits_, clock);

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <memory>
+#include <new>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -45,7 +46,8 @@ Plan sized_plan(std::string_view workload, u32 bytes) {
 
 TrialResult run_sized(const Plan& plan) {
   NativeTeam team;
-  const auto trial = sized_trial(std::make_unique<TrialOf<Map>>(plan), plan);
+  const MemoryConfig memory = memory_config_of(plan);
+  const auto trial = sized_trial(std::make_unique<TrialOf<Map>>(plan, memory), plan, memory);
   const Topology topology = Topology::discover();
   return document(plan, topology, run_trial(*trial, plan, topology, team, *make_progress(ProgressMode::kNone)));
 }
@@ -104,6 +106,28 @@ TEST_CASE("a run that only reads sized values tells what it would take without t
   config.sync = Spec::parse("olc");
   CHECK(testing::run_on_threads<Map>(plan_of(config)).limits.words_ns.reason ==
         "values are in the index: --value-size=8");
+}
+
+TEST_CASE("the index and the values of a run share one limit", "[trial]") {
+  const Plan plan = sized_plan("lookup", 300);
+  MemoryConfig memory = memory_config_of(plan);
+  CHECK(memory.limit.bytes() > u64{1} << 20);
+  memory.limit = u64{2} << 20;
+  const auto trial = sized_trial(std::make_unique<TrialOf<Map>>(plan, memory), plan, memory);
+  const auto session = trial->join();
+  u64 inserted = 0;
+  const auto fill = [&] {
+    for (;; ++inserted) {
+      const ErasedKey key(inserted);
+      bool done = false;
+      session->put(Put::kInsert, std::span(&key, 1), std::span(&inserted, 1), std::span(&done, 1), BatchOrder::kInTurn);
+      REQUIRE(done);
+    }
+  };
+  CHECK_THROWS_AS(fill(), std::bad_alloc);
+  CHECK(inserted > 1000);
+  CHECK(memory.limit.charged() <= memory.limit.bytes());
+  CHECK(trial->bytes().reserved + trial->value_bytes()->reserved == memory.limit.charged());
 }
 
 TEST_CASE("a lookup that reads no value says only whether the key is there", "[stamped]") {

@@ -30,6 +30,7 @@ ChunkSource::ChunkSource(const MemoryConfig& config, PageSource* pages)
 ChunkSource::~ChunkSource() {
   for (const Chunk& chunk : chunks_) unmap_chunk(*pages_, chunk);
   for (const Range& range : ranges_) pages_->unmap(range.reserved.start, range.reserved.bytes);
+  refund(reserved_);
 }
 
 ChunkSource::Chunk ChunkSource::take(u64 wanted, u64 least) {
@@ -48,14 +49,17 @@ ChunkSource::Chunk ChunkSource::take(u64 wanted, u64 least) {
 
 // Maps a chunk and records it. The caller holds the mutex.
 ChunkSource::Chunk ChunkSource::map(u64 bytes) {
-  if (config_.limit != 0 && (bytes > config_.limit || reserved_ > config_.limit - bytes)) return {};
   try {
     chunks_.reserve(chunks_.size() + 1);
   } catch (const std::bad_alloc&) {
     return {};
   }
+  if (!charge(bytes)) return {};
   const PageSource::Mapping mapping = pages_->map(bytes, config_.thp, config_.pages);
-  if (mapping.start == nullptr) return {};
+  if (mapping.start == nullptr) {
+    refund(bytes);
+    return {};
+  }
   if (!mapping.huge) huge_granted_ = false;
   reserved_ += bytes;
   chunks_.push_back({mapping.start, bytes});
@@ -69,6 +73,7 @@ void ChunkSource::give_back(const Chunk& chunk) {
   if (known == chunks_.end()) return;
   reserved_ -= known->bytes;
   unmap_chunk(*pages_, *known);
+  refund(known->bytes);
   *known = chunks_.back();
   chunks_.pop_back();
 }
@@ -96,12 +101,9 @@ bool ChunkSource::commit(const Chunk& range, u64 from, u64 to) {
   const u64 bytes = to - from;
   {
     const std::lock_guard lock(mutex_);
-    // Blocks of malloc are charged, and then a range is too. Otherwise all memory is reserved.
-    const bool charges = config_.alloc == MemoryConfig::Alloc::kMalloc;
-    if (charges ? !charge(bytes) : config_.limit != 0 && (bytes > config_.limit || reserved_ > config_.limit - bytes))
-      return false;
+    if (!charge(bytes)) return false;
     if (!pages_->commit(start, bytes, config_.thp, config_.pages)) {
-      if (charges) refund(bytes);
+      refund(bytes);
       return false;
     }
     reserved_ += bytes;
@@ -115,8 +117,8 @@ bool ChunkSource::commit(const Chunk& range, u64 from, u64 to) {
 void ChunkSource::release(const Chunk& range, u64 usable) {
   const std::lock_guard lock(mutex_);
   reserved_ -= usable;
-  if (config_.alloc == MemoryConfig::Alloc::kMalloc) refund(usable);
   pages_->unmap(range.start, range.bytes);
+  refund(usable);
   range_at(range.start) = ranges_.back();
   ranges_.pop_back();
 }
@@ -126,17 +128,9 @@ ChunkSource::Range& ChunkSource::range_at(const void* start) {
   return *std::find_if(ranges_.begin(), ranges_.end(), [&](const Range& r) { return r.reserved.start == start; });
 }
 
-bool ChunkSource::charge(u64 bytes) {
-  if (config_.limit == 0) return true;
-  // Relaxed, here and in refund: the sum guards no other memory.
-  if (charged_.fetch_add(bytes, kRelaxed) + bytes <= config_.limit) return true;
-  refund(bytes);
-  return false;
-}
+bool ChunkSource::charge(u64 bytes) const { return config_.limit.charge(bytes); }
 
-void ChunkSource::refund(u64 bytes) {
-  if (config_.limit != 0) charged_.fetch_sub(bytes, kRelaxed);
-}
+void ChunkSource::refund(u64 bytes) const { config_.limit.refund(bytes); }
 
 Footprint ChunkSource::footprint() const {
   const std::lock_guard lock(mutex_);

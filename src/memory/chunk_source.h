@@ -8,7 +8,6 @@
 // chunk are chosen before it is touched (numa.h). Untouched pages are zero and cost nothing until the first write.
 //
 // Everything here takes a mutex and may call the kernel: never call it inside a transaction or on a hot path.
-#include <atomic>
 #include <mutex>
 #include <vector>
 
@@ -54,10 +53,10 @@ class ChunkSource {
   /// Returns `bytes` rounded up to whole pages.
   u64 rounded(u64 bytes) const { return (bytes + page_bytes() - 1) & ~(page_bytes() - 1); }
 
-  /// Charges bytes of malloc to the limit; returns false if the limit is reached. Does nothing without a limit.
-  [[nodiscard]] bool charge(u64 bytes);
+  /// Charges bytes of the machine's allocator to the limit; returns false if the limit is reached.
+  [[nodiscard]] bool charge(u64 bytes) const;
   /// Takes back the charge for bytes that have been freed.
-  void refund(u64 bytes);
+  void refund(u64 bytes) const;
 
   /// Returns the configuration asked for, but with `alloc` = kMalloc if the machine has no pages.
   const MemoryConfig& config() const { return config_; }
@@ -78,10 +77,9 @@ class ChunkSource {
 
   const MemoryConfig config_;
   PageSource* const pages_;
-  bool huge_granted_;  // false once the machine refuses huge pages
-  std::atomic<u64> charged_{0};
+  bool huge_granted_;         // false once the machine refuses huge pages
   mutable std::mutex mutex_;  // guards the members below
-  u64 reserved_ = 0;
+  u64 reserved_ = 0;          // charged to the limit
   std::vector<Chunk> chunks_;
   std::vector<Range> ranges_;
 };

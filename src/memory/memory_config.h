@@ -4,6 +4,7 @@
 #include "src/base/types.h"
 #include "src/base/words.h"
 #include "src/memory/failure_plan.h"
+#include "src/memory/memory_budget.h"
 #include "src/memory/numa.h"
 
 namespace latchlab {
@@ -31,8 +32,8 @@ struct MemoryConfig {
   bool thp = false;       ///< true asks for transparent huge pages; false refuses them, so that the page size is known
   PagePlacement pages{};  ///< the placement of chunks; if the kernel refuses it, the system's rule holds
   Reclaim reclaim = Reclaim::kEpoch;  ///< for policies that must wait before they free
-  u64 limit = 0;                      ///< bytes that may be reserved; 0 is no limit
-  FailurePlan* fail = nullptr;        ///< for tests; must outlive the index
+  MemoryBudget limit{};  ///< bytes that may be reserved, by all memories of this configuration and its copies together
+  FailurePlan* fail = nullptr;  ///< for tests; must outlive the index
 };
 
 template <>

@@ -339,7 +339,7 @@ TEST_CASE("A limit makes allocations fail, and no block is lost", "[memory]") {
     }
     CHECK(blocks.size() >= 900);
     CHECK(blocks.size() <= 1048);
-    CHECK(memory.bytes().reserved <= config.limit);
+    CHECK(memory.bytes().reserved <= config.limit.bytes());
     CHECK(pool.allocate(2 << 20) == nullptr);
     CHECK(pool.top_up() == (alloc == Alloc::kMalloc));  // with malloc it promises nothing
     for (void* const block : blocks) pool.free(block, 1000);
