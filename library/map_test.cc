@@ -5,6 +5,7 @@
 #include <cstring>
 #include <limits>
 #include <map>
+#include <new>
 #include <optional>
 #include <stdexcept>
 #include <string>
@@ -440,6 +441,64 @@ TEST_CASE("A change that lacks memory throws, and has changed nothing") {
   map.for_each([&](u64 key, u64 value) { visited += key == value << 20; });
   CHECK(visited == inserted);
   CHECK(map.erase(0));
+}
+
+/// Inserts keys from `first` on until memory is out. Returns the number of keys inserted.
+template <class M>
+u64 inserted_until_full(M& map, u64 first, const std::string& value) {
+  for (u64 key = first;; ++key) {
+    try {
+      if (!map.insert(key, value)) FAIL("the key was there");
+    } catch (const std::bad_alloc&) {
+      return key - first;
+    }
+  }
+}
+
+TEMPLATE_TEST_CASE("One limit holds for a map's index and its values, and a full map has lost nothing", "",
+                   (Map<u64, std::string, Art>), (Map<u64, std::string, Cuckoo>), (Map<u64, std::string, Chained>)) {
+  using Alloc = MemoryConfig::Alloc;
+  MemoryConfig memory;
+  memory.alloc = GENERATE(Alloc::kMalloc, Alloc::kArena, Alloc::kArenaTouch);
+  memory.limit = u64{1} << 20;
+  INFO(word(memory.alloc));
+  const std::string value(300, 'v'), other(200, 'w');
+  {
+    TestType map("olc", memory);
+    const u64 keys = inserted_until_full(map, 0, value);
+    CHECK(keys > 1000);
+    CHECK(keys < (u64{1} << 20) / 300);
+    CHECK(map.bytes().reserved == memory.limit.charged());
+    CHECK(map.size() == keys);
+    CHECK_FALSE(map.contains(keys));
+    u64 seen = 0;
+    map.for_each([&](u64 key, std::string_view text) { seen += key < keys && text == value; });
+    CHECK(seen == keys);
+
+    // What is erased can come again, in the same size. A change may be refused, but then the value is the old one.
+    u64 erased = 0, replaced = 0, refused = 0;
+    for (u64 key = 0; key < keys; ++key) {
+      try {
+        const bool wanted = key % 2 == 0 ? map.erase(key) : !map.upsert(key, other);
+        REQUIRE(wanted);
+        ++(key % 2 == 0 ? erased : replaced);
+      } catch (const std::bad_alloc&) {
+        ++refused;
+        REQUIRE(map.find(key) == value);
+      }
+    }
+    CHECK(map.size() == keys - erased);
+    CHECK(refused < erased);
+    CHECK(replaced > 0);
+    CHECK(inserted_until_full(map, keys, value) > erased / 2);
+
+    TestType late("olc", memory);  // the first map has left it nothing
+    CHECK_THROWS_AS(late.insert(1, value), std::bad_alloc);
+    CHECK(late.size() == 0);
+  }
+  CHECK(memory.limit.charged() == 0);
+  TestType next("olc", memory);
+  CHECK(inserted_until_full(next, 0, value) > 1000);
 }
 
 }  // namespace
