@@ -21,7 +21,7 @@ class WalkedPairs {
 
  public:
   /// Throws std::bad_alloc.
-  WalkedPairs() : pair_(kFirstRoom), bytes_(kNumbers ? 0 : kFirstRoom * kBytesEach) {}
+  WalkedPairs() : pair_(kFirstRoom), bytes_(kNumbers ? 0 : kFirstRoom * kBytesEach) { raw_.reserve(bytes_.size()); }
 
   u32 size() const { return size_; }
   void clear() {
@@ -54,13 +54,13 @@ class WalkedPairs {
   void enlarge() {
     pair_.resize(2 * pair_.size());
     bytes_.resize(2 * bytes_.size());
+    raw_.reserve(bytes_.size());
     lacks_room_ = false;
   }
 
-  /// Calls visit(key, value) for each pair. The key is valid during the call.
+  /// Calls visit(key, value) for each pair. The key is valid during the call. Takes no memory.
   template <class Visit>
-  void for_each(Visit&& visit) const {
-    std::string raw;
+  void for_each(Visit&& visit) {
     u32 from = 0;
     for (u32 i = 0; i < size_; ++i) {
       const auto [key, value] = pair_[i];
@@ -68,10 +68,10 @@ class WalkedPairs {
         visit(key, value);
       } else {
         const u32 to = static_cast<u32>(key);
-        raw.clear();
-        Key(bytes_.data() + from, to - from).append_raw(raw);
+        raw_.clear();
+        Key(bytes_.data() + from, to - from).append_raw(raw_);
         from = to;
-        visit(std::string_view(raw), value);
+        visit(std::string_view(raw_), value);
       }
     }
   }
@@ -86,6 +86,7 @@ class WalkedPairs {
   bool lacks_room_ = false;
   std::vector<std::pair<u64, u64>> pair_;  // the key, or the end of its bytes; and the value
   std::vector<u8> bytes_;                  // the spelled keys
+  std::string raw_;                        // the key that is visited; has room for any of them
 };
 
 }  // namespace latchlab

@@ -327,12 +327,14 @@ class Synchronized {
   /// which it has `most` pairs, or before it, and may visit none. Beside changes of other threads, or of `visit`:
   ///   1. A key that stays from start to end is visited at least once, even if it is moved; by the tables here once.
   ///   2. Every pair was present at some moment of its step, but perhaps not all at the same moment.
-  /// Throws std::bad_alloc if a bucket needs more room than the walk has and memory is out. The walk may then go on.
+  /// Throws std::bad_alloc if a bucket needs more room than the walk has and memory is out. A walk of which a step has
+  /// thrown, `visit` too, may go on: it takes that step again.
   template <class Visit>
     requires(kWalksBesideWriters)
   bool walk_on(ThreadState& me, Walk& walk, std::size_t most, Visit&& visit) const {
-    advance(me, walk, most);
+    const auto place = collect(me, walk, most);
     walk.show(visit);
+    walk.go_on(place);  // last: a step that throws has not gone on
     return !walk.at_start();
   }
   /// Visits every pair: a whole walk. If the index has no walks, it must not run beside changes.
@@ -583,12 +585,13 @@ class Synchronized {
     } while (batch.too_small());
   }
 
-  /// Collects the next pairs of a walk.
-  [[gnu::noinline]] void advance(ThreadState& me, auto& walk, std::size_t most) const {
-    do {
+  /// Collects the next pairs of a walk. Returns the place behind them.
+  [[gnu::noinline]] auto collect(ThreadState& me, auto& walk, std::size_t most) const {
+    for (;;) {
       if (walk.lacks_room()) walk.enlarge();
-      walk.go_on(policy_.read(me, [&](auto& tx) { return walk.collect_in(tx, index_, most); }));
-    } while (walk.lacks_room());
+      const auto place = policy_.read(me, [&](auto& tx) { return walk.collect_in(tx, index_, most); });
+      if (!walk.lacks_room()) return place;
+    }
   }
 
   Memory<Machine> memory_;

@@ -33,7 +33,7 @@ class Walk {
   }
   void go_on(const typename Body::Hand& to) { hand_ = to; }
   template <class Visit>
-  void show(Visit& visit) const {
+  void show(Visit& visit) {
     pairs_.for_each(visit);
   }
 
@@ -61,10 +61,10 @@ class Walk<Body, true> {
   Attempt<bool> collect_in(Tx& tx, const Body& index, std::size_t most) {
     return index.gather_in(tx, begun_ ? last_ : Body::first_key(), begun_, most, pairs_);
   }
+  /// Throws std::bad_alloc, and has then not gone on.
   void go_on(bool) {
-    if (pairs_.too_small()) return;
+    if (!pairs_.empty()) last_ = pairs_.keep_last();
     begun_ = !pairs_.empty();
-    if (begun_) last_ = pairs_.keep_last();
   }
   template <class Visit>
   void show(Visit& visit) const {
