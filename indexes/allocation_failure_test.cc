@@ -1,5 +1,7 @@
 // Tests with memory that ends at the n-th allocation of an operation, for every n until the operation succeeds. Until
-// then it must throw std::bad_alloc, change nothing, leak nothing and leave nothing locked.
+// then it must throw std::bad_alloc, change nothing, leak nothing and leave nothing locked. Other tests do so for
+// batches of modifications (modify_batch_test.cc), sized values (sized_test.cc) and walks without heap
+// (walk_failure_test.cc).
 //
 // Keys that fan out, split and merge force every change of a node's shape, up and down (src/testing/key_patterns.h).
 // Besides the pairs of this build, rtm and hybrid run on the emulated machine, so that failures happen in transactions
@@ -16,6 +18,7 @@
 #include "indexes/erased_testing.h"
 #include "indexes/art/art.h"
 #include "indexes/pairs_test.h"
+#include "indexes/starving_test.h"
 #include "src/arch/sanitizer.h"
 #include "src/base/hash.h"
 #include "src/machine/emulated.h"
@@ -31,6 +34,9 @@ namespace {
 
 using Model = std::map<std::string, u64>;
 using Alloc = MemoryConfig::Alloc;
+using Operation = std::function<bool(StringSession&)>;
+
+constexpr Reclaim kReclaims[] = {Reclaim::kEpoch, Reclaim::kEpochFence, Reclaim::kQsbr, Reclaim::kLeak};
 
 struct Subject {
   std::string name;
@@ -72,39 +78,45 @@ std::vector<Alloc> allocs() {
   return {Alloc::kMalloc, Alloc::kArena, Alloc::kArenaTouch};
 }
 
+/// The circumstances under which memory ends.
+struct Shortage {
+  Alloc alloc;
+  Reclaim reclaim = Reclaim::kEpoch;
+  /// True if another thread has looked a key up and then pauses. Under qsbr all retired blocks wait for it.
+  bool quiet = false;
+
+  std::string name() const {
+    return std::string(word(alloc)) + ", " + std::string(word(reclaim)) + (quiet ? ", a quiet thread" : "");
+  }
+};
+
+/// An index that runs out of memory, and a twin that never does.
 class Starved {
  public:
-  Starved(const Subject& subject, Alloc alloc, Reclaim reclaim = Reclaim::kEpoch)
-      : index_(subject.make({.alloc = alloc, .reclaim = reclaim, .fail = &plan_})), session_(another()) {}
-
-  /// Runs `operation` with the n-th allocation failing, n = 1, 2, 3, ... until it returns. Its result must be `wanted`.
-  void until_done(const std::string& what, FailurePlan::Then then, bool wanted,
-                  const std::function<bool()>& operation) {
-    INFO(what);
-    // Changes nothing, but refills the reserve of the reclaimer from which the last operation took. That is no leak.
-    if (!model.empty()) REQUIRE_FALSE(session_->insert(model.begin()->first, 0));
-    for (u64 n = 1;; ++n) {
-      REQUIRE(n < 100);
-      const u64 live = live_apart_from_room();
-      plan_.arm(n, then);
-      bool answer = false, threw = false;
-      try {
-        answer = operation();
-      } catch (const std::bad_alloc&) {
-        threw = true;
-      }
-      plan_.disarm();
-      if (!threw) {
-        if (answer != wanted) FAIL("the operation returned the wrong answer when allocation " << n << " failed");
-        return;
-      }
-      ++failures;
-      if (live_apart_from_room() != live)
-        FAIL("allocation " << n << " failed: the operation leaked " << live_apart_from_room() - live << " bytes");
-      if (contents() != model) FAIL("allocation " << n << " failed: the contents changed");
-    }
+  Starved(const Subject& subject, const Shortage& shortage)
+      : limit_(u64{1} << 40),  // for its count of bytes
+        index_(subject.make({.alloc = shortage.alloc, .reclaim = shortage.reclaim, .limit = limit_, .fail = &plan_})),
+        twin_(subject.make({.alloc = shortage.alloc, .reclaim = shortage.reclaim})),
+        session_(another()),
+        twin_session_(std::make_unique<StringSession>(*twin_)) {
+    if (!shortage.quiet) return;
+    quiet_ = another();
+    CHECK_FALSE(quiet_->find(number_key(0)));
   }
 
+  /// Runs `operation` with the n-th allocation failing, n = 1, 2, 3, ... until it is done. It must return true, for the
+  /// twin too.
+  void until_done(const std::string& what, FailurePlan::Then then, const Operation& operation) {
+    INFO(what);
+    const Starving starving{plan_, [this] { return live_apart_from_room(); }, [this] { return contents() == model; }};
+    failures += starve_until_done(starving, then, [&] { return operation(*session_); });
+    if (!operation(*twin_session_)) FAIL("the operation returned the wrong answer");
+    // Growth that failed must not take buckets again.
+    if (index_->bytes().room > twin_->bytes().room)
+      FAIL("the table has " << index_->bytes().room << " bytes, and " << twin_->bytes().room << " are enough");
+  }
+
+  /// Returns all pairs, as a walk sees them. A walk takes no memory of the index.
   Model contents() {
     Model seen;
     session_->for_each([&](std::string_view key, u64 value) { seen.emplace(key, value); });
@@ -113,11 +125,17 @@ class Starved {
   StringSession& session() { return *session_; }
   std::unique_ptr<StringSession> another() { return std::make_unique<StringSession>(*index_); }
   FailurePlan& plan() { return plan_; }
-  /// Ends the session, so that nothing waits to be freed. Returns the live bytes.
+  /// Ends the sessions, so that nothing waits to be freed. Returns the live bytes that are not the table's own.
   u64 live_after_all() {
+    quiet_.reset();
     session_.reset();
     index_->join();
     return live_apart_from_room();
+  }
+  /// Ends the index, after its sessions. Returns the bytes that it has not given back.
+  u64 charged_after_end() {
+    index_.reset();
+    return limit_.charged();
   }
 
   Model model;
@@ -128,41 +146,81 @@ class Starved {
   u64 live_apart_from_room() const { return index_->bytes().live - index_->bytes().room; }
 
   FailurePlan plan_;
+  const MemoryBudget limit_;
   std::unique_ptr<Erased> index_;
-  std::unique_ptr<StringSession> session_;
+  const std::unique_ptr<Erased> twin_;
+  std::unique_ptr<StringSession> session_, quiet_;
+  const std::unique_ptr<StringSession> twin_session_;
 };
 
-void starve(const Subject& subject, Alloc alloc, const KeyPattern& pattern) {
-  INFO(subject.name << ", " << word(alloc) << ", " << pattern.name);
-  Starved index(subject, alloc);
+/// Tries the operations that read. They need no memory of the index: one that learns from lookups then learns nothing.
+void starve_reads(Starved& index, const std::string& key) {
+  index.plan().arm(1, FailurePlan::Then::kForEver);
+  CHECK(index.session().find(key) == Found(index.model.at(key)));
+  CHECK((index.contents() == index.model));
+  Model scanned;
+  index.session().scan("", 1000, [&](std::string_view at, u64 value) { scanned.emplace(at, value); });
+  index.plan().disarm();
+  CHECK((scanned.empty() || scanned == index.model));
+}
+
+/// Adds the keys by every operation that can, and then takes them away.
+void starve(const Subject& subject, const Shortage& shortage, const KeyPattern& pattern) {
+  INFO(subject.name << ", " << shortage.name() << ", " << pattern.name);
+  Starved index(subject, shortage);
   std::vector<std::string> keys = pattern.keys;
   if (keys.size() > 60) keys.resize(60);  // enough keys for every kind of node
+  const bool modifies = index.session().modifies();
   u64 value = 0;
   const auto then = [&] { return value % 2 == 0 ? FailurePlan::Then::kOnce : FailurePlan::Then::kForEver; };
+  const auto modify = [&](const std::string& what, const std::string& key, const Found& before, const Found& after) {
+    index.until_done("modify to " + what + " " + shown(key), then(), [&](StringSession& me) {
+      const Modified done = me.modify(key, [&](Found) { return after; });
+      return done.before == before && done.after == after;
+    });
+  };
   for (const std::string& key : keys) {
     ++value;
-    const bool insert = value % 3 != 0;
-    index.until_done((insert ? "insert " : "upsert ") + shown(key), then(), true,
-                     [&] { return insert ? index.session().insert(key, value) : index.session().upsert(key, value); });
+    switch (value % (modifies ? 4 : 3)) {
+      case 0:
+        index.until_done("upsert " + shown(key), then(), [&](StringSession& me) { return me.upsert(key, value); });
+        break;
+      case 3: modify("insert", key, {}, value); break;
+      default:
+        index.until_done("insert " + shown(key), then(), [&](StringSession& me) { return me.insert(key, value); });
+    }
     index.model[key] = value;
     if (value % 8 != 0) continue;
     ++value;
-    index.until_done("upsert again " + shown(key), then(), false, [&] { return index.session().upsert(key, value); });
+    index.until_done("upsert again " + shown(key), then(), [&](StringSession& me) { return !me.upsert(key, value); });
     index.model[key] = value;
     ++value;
-    index.until_done("update " + shown(key), then(), true, [&] { return index.session().update(key, value); });
+    index.until_done("update " + shown(key), then(), [&](StringSession& me) { return me.update(key, value); });
     index.model[key] = value;
+    index.until_done("refused insert", then(), [&](StringSession& me) { return !me.insert(key, 0); });
+    if (modifies) {
+      modify("replace", key, value, value + 1);
+      index.model[key] = ++value;
+      modify("leave", key, value, value);
+    }
+    starve_reads(index, key);
   }
   CHECK((index.contents() == index.model));
   CHECK(index.failures > 0);
   std::sort(keys.begin(), keys.end(), [](const auto& a, const auto& b) { return hash_bytes(a, 3) < hash_bytes(b, 3); });
   for (const std::string& key : keys) {
     ++value;
-    index.until_done("erase " + shown(key), then(), true, [&] { return index.session().erase(key); });
+    if (modifies && value % 3 == 0) {
+      modify("erase", key, index.model.at(key), {});
+    } else {
+      index.until_done("erase " + shown(key), then(), [&](StringSession& me) { return me.erase(key); });
+    }
     index.model.erase(key);
   }
   CHECK(index.contents().empty());
-  CHECK(index.live_after_all() == 0);
+  const u64 live = index.live_after_all();
+  if (shortage.reclaim != Reclaim::kLeak) CHECK(live == 0);
+  CHECK(index.charged_after_end() == 0);
 }
 
 TEST_CASE("Allocation failure: every operation succeeds or changes nothing, no matter which allocation fails",
@@ -171,7 +229,19 @@ TEST_CASE("Allocation failure: every operation succeeds or changes nothing, no m
     const auto& patterns = patterns_of(subject.numbers ? KeyKind::kU64 : KeyKind::kBytes);
     DYNAMIC_SECTION(subject.name) {
       for (const Alloc alloc : allocs()) {
-        for (const KeyPattern& pattern : patterns) starve(subject, alloc, pattern);
+        for (const KeyPattern& pattern : patterns) starve(subject, {alloc}, pattern);
+      }
+    }
+  }
+}
+
+TEST_CASE("Allocation failure: every operation does so under every reclaimer, beside a thread that is quiet",
+          "[no-tsan]") {  // one thread
+  for (const Subject& subject : subjects()) {
+    const auto& patterns = patterns_of(subject.numbers ? KeyKind::kU64 : KeyKind::kBytes);
+    DYNAMIC_SECTION(subject.name) {
+      for (const Reclaim reclaim : kReclaims) {
+        for (const KeyPattern& pattern : patterns) starve(subject, {Alloc::kMalloc, reclaim, true}, pattern);
       }
     }
   }
@@ -200,9 +270,9 @@ TEST_CASE("Allocation failure: an erase succeeds or is refused while another thr
   for (const Subject& subject : subjects()) {
     DYNAMIC_SECTION(subject.name) {
       for (const Alloc alloc : allocs()) {
-        for (const Reclaim reclaim : {Reclaim::kEpoch, Reclaim::kEpochFence, Reclaim::kQsbr, Reclaim::kLeak}) {
+        for (const Reclaim reclaim : kReclaims) {
           INFO(word(alloc) << ", " << word(reclaim));
-          Starved index(subject, alloc, reclaim);
+          Starved index(subject, {alloc, reclaim});
           for (u64 i = 0; i < 2000; ++i) {
             const std::string key = number_key(i << 40);  // each in a leaf of its own
             REQUIRE(index.session().insert(key, i));
@@ -219,6 +289,7 @@ TEST_CASE("Allocation failure: an erase succeeds or is refused while another thr
           for (const auto& pair : std::exchange(index.model, {})) REQUIRE(index.session().erase(pair.first));
           const u64 live = index.live_after_all();
           if (reclaim != Reclaim::kLeak) CHECK(live == 0);
+          CHECK(index.charged_after_end() == 0);
         }
       }
     }
