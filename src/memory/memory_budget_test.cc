@@ -72,12 +72,14 @@ TEST_CASE("Threads that charge one budget never exceed it, and nothing of a refu
 }
 
 TEST_CASE("A charge that is refused never takes the place of one that fits", "[memory]") {
-  constexpr u64 kLimit = 1000, kTries = 50'000;
+  constexpr u64 kLimit = 1000, kTries = 500'000;
   const MemoryBudget budget(kLimit);
-  std::atomic<bool> done{false};
+  std::atomic<bool> begun{false}, done{false};
+  u64 wrong = 0;
   std::thread greedy([&] {
-    while (!done.load()) CHECK_FALSE(budget.charge(kLimit + 1));
+    for (; !done.load(kRelaxed); begun.store(true, kRelaxed)) wrong += budget.charge(kLimit + 1);
   });
+  while (!begun.load()) std::this_thread::yield();
   u64 refused = 0;
   for (u64 i = 0; i < kTries; ++i) {
     if (budget.charge(kLimit)) {
@@ -88,6 +90,7 @@ TEST_CASE("A charge that is refused never takes the place of one that fits", "[m
   }
   done.store(true);
   greedy.join();
+  CHECK(wrong == 0);
   CHECK(refused == 0);
 }
 
