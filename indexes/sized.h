@@ -22,9 +22,9 @@
 //   3. The thread whose attempt removed a word from the index is the only one that retires its block, after it has left
 //      the epoch.
 //
-// `modify` is the one step from what is there, or nothing, to what shall be, or nothing. Its function runs outside
-// attempts, and an attempt then replaces the word if it is the one that was read. After kMostStale tries that came too
-// late, the function runs inside an attempt, and its result goes to a blank that was made before.
+// `modify` is the one step from what is there, or nothing, to what shall be, or nothing (sized_modify.h). Its function
+// runs outside attempts, and after kMostStale tries that came too late inside one. A modification that erases there
+// claims the pair first: its word is then another word for the same value, and nothing but the erasure follows.
 //
 // A visitor, or the function of modify, must not call an operation with the same ThreadState: epochs do not nest.
 //
@@ -33,13 +33,13 @@
 // operation throws, the index of words does.
 #include <algorithm>
 #include <cstddef>
-#include <exception>
 #include <new>
 #include <optional>
 #include <span>
 #include <utility>
 #include <vector>
 
+#include "indexes/sized_modify.h"
 #include "src/base/batch_room.h"
 #include "src/base/batching.h"
 #include "src/base/scale.h"
@@ -65,6 +65,8 @@ struct BugFlags {
   static inline Flag kRetireFirst{};
   /// A modification replaces whatever word is there.
   static inline Flag kTrustWord{};
+  /// A change of a claimed pair counts as one of a pair that stays.
+  static inline Flag kForgetClaim{};
   /// A modification that erases takes whatever word is there, and retires the one that it has read.
   static inline Flag kEraseAnyWord{};
   /// A pin begins after its thread has left the epoch.
@@ -76,33 +78,6 @@ struct BugFlags {
 };
 
 }  // namespace sized
-
-/// The wish of a modification's function.
-class Change {
- public:
-  enum class Kind : u8 { kLeave, kErase, kBytes };
-
-  /// Leaves the pair, or the absence of the key, as it is.
-  static Change leave() { return Change(Kind::kLeave, {}, {}); }
-  /// Erases the pair. Does nothing if the key is absent.
-  static Change erase() { return Change(Kind::kErase, {}, {}); }
-  /// Makes the value `first`, then `second`. Both may be parts of the old value. They must stay readable until the
-  /// function is called again or the modification ends.
-  static Change to(ByteSpan first, ByteSpan second = {}) { return Change(Kind::kBytes, first, second); }
-
-  Kind kind() const { return kind_; }
-  ByteSpan first() const { return first_; }
-  ByteSpan second() const { return second_; }
-
- private:
-  Change(Kind kind, ByteSpan first, ByteSpan second) : kind_(kind), first_(first), second_(second) {}
-
-  Kind kind_;
-  ByteSpan first_, second_;
-};
-
-/// The effect of a modification on its key.
-enum class Effect : u8 { kNone, kInserted, kReplaced, kErased };
 
 /// The memory of an index of sized values, in two parts.
 struct SizedFootprint {
@@ -144,6 +119,8 @@ class Sized {
 
    private:
     friend Sized;
+    template <class Owner, class F>
+    friend class sized::Modification;
     PoolLease<Machine> pool_;
     typename Reclaimer::ThreadState reclaim_;
   };
@@ -283,6 +260,7 @@ class Sized {
     made.publish();
     if (!there) return true;
     old.take(*there);
+    if (is_claimed(*there)) return true;
     before(old.bytes());
     return false;
   }
@@ -295,12 +273,17 @@ class Sized {
     New made(me, make(me, value));
     Old old(me);
     const Inside inside(me);
-    const Found there = update_word(me, key, made.word());
-    if (!there) return false;
-    made.publish();
-    old.take(*there);
-    before(old.bytes());
-    return true;
+    for (;;) {
+      const auto [there, after] = update_word(me, key, made.word());
+      if (!there) return false;
+      if (after) {
+        made.publish();
+        old.take(*there);
+        before(old.bytes());
+        return true;
+      }
+      if (finish_claim(me, key, *there, old)) return false;
+    }
   }
 
   /// Erases the key. Returns true if it was present.
@@ -313,27 +296,22 @@ class Sized {
     const Found there = erase_word(me, key);
     if (!there) return false;
     old.take(*there);
+    if (is_claimed(*there)) return false;
     before(old.bytes());
     return true;
   }
 
   /// Changes the value of a key in one step to what `f` wishes: f(std::optional<ByteSpan>) -> Change. It gets the
-  /// value, or nothing if the key is absent. `f` is pure and may run several times, also under the policy's lock. If it
-  /// throws, modify throws the same and has changed nothing. O(size of the new value), if no other thread intervenes.
+  /// value, or nothing if the key is absent. `f` is pure and may run several times; its last run is the one that
+  /// counts. If it throws, modify throws the same and has changed nothing.
+  ///
+  /// `f` runs at most kMostStale + 2 times, whatever other threads do: kMostStale times outside attempts, then once on
+  /// nothing if the key is absent, and once under the policy's latch or lock if it is present. Twice more may come each
+  /// time that a value has outgrown the room for it, which at least doubles. (A transaction that aborts has run `f`
+  /// without a trace.) O(size of the new value), if no other thread intervenes.
   template <class F>
   Effect modify(ThreadState& me, Raw key, const F& f) {
-    bool starved = false;
-    u64 size = 0;  // of the last value that f wished for
-    for (u32 tries = 0;; ++tries) {
-      std::optional<Effect> done;
-      if (tries >= kMostStale) done = replace_in_attempt(me, key, f, size);
-      bool memory_out = false;
-      if (!done) done = try_once(me, key, f, size, memory_out);
-      if (done) return *done;
-      if (!memory_out) continue;
-      if (std::exchange(starved, true)) throw std::bad_alloc();
-      collect(me);
-    }
+    return sized::Modification<Sized, F>(*this, me, key, f).run();
   }
 
   /// Calls `visit(key, ByteSpan)` for the first `limit` pairs from `from` on, in order, and returns their number. The
@@ -378,6 +356,9 @@ class Sized {
   [[nodiscard]] ReclaimCounters reclaim_counters() const { return reclaimer_.counters(); }
 
  private:
+  template <class Owner, class F>
+  friend class sized::Modification;
+
   static constexpr u64 kNothing = 1;  // the word of the empty value: there is no block to free or to retire
   static constexpr auto kShowNothing = [](ByteSpan) {};
 
@@ -404,6 +385,8 @@ class Sized {
     New& operator=(const New&) = delete;
     u64 word() const { return word_; }
     void hold(u64 word) { word_ = word; }
+    /// Frees the value, and holds another.
+    void replace(u64 word) { Store::free(*me_.pool_, std::exchange(word_, word)); }
     /// Leaves the value to the index, which has taken its word.
     void publish() { word_ = kNothing; }
 
@@ -453,14 +436,21 @@ class Sized {
   [[gnu::noinline]] Found upsert_word(ThreadState& me, Raw key, u64 word) {
     return index_.modify(me.index, key, [word](Found) noexcept { return Found(word); }).before;
   }
-  /// Replaces the word of a present key, if it is `expected` or none is. Returns the word that was replaced.
-  [[gnu::noinline]] Found update_word(ThreadState& me, Raw key, u64 word, Found expected = {}) {
+  /// Replaces the word of a present key, if it is `expected`; if none is, unless it is claimed. Returns the word that
+  /// was there, and the new one if it was replaced.
+  [[gnu::noinline]] Modified update_word(ThreadState& me, Raw key, u64 word, Found expected = {}) {
     u64 there = kNothing;  // the last run writes it
     const auto change = [&there, word, expected](u64 now) noexcept {
       there = now;
-      return Bugs::kTrustWord || now == expected.value_or(now) ? Found(word) : Found();
+      const bool goes = expected ? Bugs::kTrustWord || now == *expected : !is_claimed(now);
+      return goes ? Found(word) : Found();
     };
-    return index_.update_if(me.index, key, change) == Changed::kChanged ? Found(there) : Found();
+    switch (index_.update_if(me.index, key, change)) {
+      case Changed::kChanged: return {there, word};
+      case Changed::kLeft: return {there, {}};
+      case Changed::kAbsent: break;
+    }
+    return {};
   }
   /// Erases a present key, if its word is `expected` or none is. Returns the word that was there.
   [[gnu::noinline]] Found erase_word(ThreadState& me, Raw key, Found expected = {}) {
@@ -470,6 +460,14 @@ class Sized {
       return Bugs::kEraseAnyWord || now == expected.value_or(now);
     };
     return index_.erase_if(me.index, key, wanted) == Changed::kChanged ? Found(there) : Found();
+  }
+
+  static bool is_claimed(u64 word) { return Store::is_claimed(word) && !Bugs::kForgetClaim; }
+  /// Erases the pair if it has this claimed word. Returns whether it had; then `old` takes the word.
+  bool finish_claim(ThreadState& me, Raw key, u64 claimed, Old& old) {
+    if (!erase_word(me, key, claimed)) return false;
+    old.take(claimed);
+    return true;
   }
 
   static u64 make(ThreadState& me, ByteSpan value) {
@@ -485,82 +483,6 @@ class Sized {
       if (!word) throw std::bad_alloc();
     }
     return *word;
-  }
-
-  /// Reads the word, runs f, and replaces the word if it is still there. Returns nothing if it is not, or when memory
-  /// is out. `size` gets the size of the new value.
-  template <class F>
-  std::optional<Effect> try_once(ThreadState& me, Raw key, const F& f, u64& size, bool& memory_out) {
-    prepare(me);
-    New made(me, kNothing);
-    Old old(me);
-    const Inside inside(me);
-    const Found read = index_.find(me.index, key);
-    const Change wish = read ? f(std::optional(Store::bytes(*read))) : f(std::optional<ByteSpan>());
-    if (wish.kind() == Change::Kind::kLeave) return Effect::kNone;
-    if (wish.kind() == Change::Kind::kErase) {
-      if (!read) return Effect::kNone;
-      if (!erase_word(me, key, read)) return std::nullopt;
-      old.take(*read);
-      return Effect::kErased;
-    }
-    size = wish.first().size() + wish.second().size();
-    const std::optional<u64> word = Store::make(*me.pool_, wish.first(), wish.second());
-    if (!word) {
-      memory_out = true;
-      return std::nullopt;
-    }
-    made.hold(*word);
-    if (!read) {
-      if (!insert_word(me, key, *word)) return std::nullopt;
-      made.publish();
-      return Effect::kInserted;
-    }
-    if (Bugs::kRetireFirst) retire(me, *read);
-    if (!update_word(me, key, *word, read)) return std::nullopt;
-    made.publish();
-    if (!Bugs::kRetireFirst) old.take(*read);
-    return Effect::kReplaced;
-  }
-
-  /// Runs f inside an attempt, and replaces the value of a present key if the new one fits in a blank for `size` bytes.
-  /// Returns nothing if it does not fit, which tells the size, or if f wants the pair erased, or if the key is absent.
-  template <class F>
-  std::optional<Effect> replace_in_attempt(ThreadState& me, Raw key, const F& f, u64& size) {
-    prepare(me);
-    New blank(me, made_by(me, [&] { return Store::make_blank(*me.pool_, size); }));
-    Old old(me);
-    const Inside inside(me);
-    // The last run of `change` writes these.
-    u64 before = kNothing, after = kNothing;
-    auto kind = Change::Kind::kLeave;
-    std::exception_ptr thrown;
-    const auto change = [&](u64 now) noexcept {
-      before = now;
-      thrown = nullptr;
-      try {
-        const Change wish = f(std::optional(Store::bytes_in_attempt(now)));
-        kind = wish.kind();
-        if (kind != Change::Kind::kBytes) return Found();
-        size = wish.first().size() + wish.second().size();
-        const Found word = Store::fill(blank.word(), wish.first(), wish.second());
-        if (word) after = *word;
-        return word;
-      } catch (...) {
-        thrown = std::current_exception();
-        return Found();
-      }
-    };
-    switch (index_.update_if(me.index, key, change)) {
-      case Changed::kAbsent: return std::nullopt;
-      case Changed::kChanged:
-        if (after == blank.word()) blank.publish();
-        old.take(before);
-        return Effect::kReplaced;
-      case Changed::kLeft: break;
-    }
-    if (thrown) std::rethrow_exception(thrown);
-    return kind == Change::Kind::kLeave ? std::optional(Effect::kNone) : std::nullopt;
   }
 
   Memory<Machine> memory_;

@@ -2,7 +2,8 @@
 // Values of 0 bytes to 16 MiB as words, which an index keeps in its cells like any other u64.
 //
 //     short, up to 7 bytes    byte 0: 2 * size + 1 | bytes 1 to 7: the value, then zeros
-//     long                    address of a block, a multiple of 16 | bits 1 to 3: its further lines to prefetch | 0
+//     long                    bit 63: claimed | address of a block, a multiple of 16
+//                             | bits 1 to 3: its further lines to prefetch | 0
 //
 //     block                   | shape: u32 | pins: u32 | the bytes of the value ...
 //
@@ -12,6 +13,9 @@
 // A value is replaced, never changed. Its block is complete before its word is published, and the publishing store
 // orders the two. After that only `pins` changes. A block that is no longer found goes to a reclaimer, so that readers
 // may finish (Epochs with PinnedValues).
+//
+// A claimed word is another word for the value, which readers take like the first. What a claim means is the index's
+// affair (indexes/sized_modify.h).
 //
 // A pin holds a block for longer than an epoch, across threads:
 //   1. A pin begins inside the epoch in which the word was found. So the reclaimer asks for pins after it has begun.
@@ -103,6 +107,20 @@ class Values {
     return blank;
   }
 
+  /// Returns a claimed word for the value of `word`, which is not claimed. A long word keeps its block. A short value
+  /// is copied to `blank`, so that no two claims are equal. An attempt may call it.
+  [[nodiscard]] static u64 claim(u64 word, u64 blank) noexcept {
+    if (is_short(word)) {
+      const ByteSpan value = bytes_in_attempt(word);
+      Header* const header = header_of(blank);
+      header->shape = (header->shape & ~kSizeMask) | static_cast<u32>(value.size());
+      join(bytes_behind(header), value, {});
+      word = blank;
+    }
+    return word | kClaim;
+  }
+  static bool is_claimed(u64 word) { return !is_short(word) && (word & kClaim) != 0; }
+
   /// Returns true if the value is in the word itself. Such a word need not be freed or retired.
   static bool is_short(u64 word) { return word % 2 != 0; }
   /// Returns the bytes of a value. Those of a short one lie in `word` itself. Those of a long one are readable until
@@ -168,7 +186,8 @@ class Values {
     typename M::template Atomic<u32> pins{0};
   };
   static constexpr u64 kHeader = sizeof(Header);
-  static constexpr u64 kFurtherMask = 7 << 1;  // of a long word
+  static constexpr u64 kFurtherMask = 7 << 1;  // of a long word, and the next
+  static constexpr u64 kClaim = u64{1} << 63;  // no address of a program has this bit
   static constexpr u32 kSizeBits = 27;
   static constexpr u32 kSizeMask = (u32{1} << kSizeBits) - 1;
   static_assert(kHeader == 8, "a value of 8 bytes fits in the smallest block");
@@ -192,7 +211,7 @@ class Values {
   static u64 word_of(Header* header, u64 bytes) {
     return reinterpret_cast<u64>(header) | 2 * std::min(lines_in(bytes) - 1, kFurtherMask / 2);
   }
-  static Header* header_of(u64 word) { return reinterpret_cast<Header*>(word & ~kFurtherMask); }
+  static Header* header_of(u64 word) { return reinterpret_cast<Header*>(word & ~(kFurtherMask | kClaim)); }
   static std::byte* bytes_behind(Header* header) { return reinterpret_cast<std::byte*>(header) + kHeader; }
   static u64 allocated(u32 shape) {
     const u32 power = shape >> kSizeBits;

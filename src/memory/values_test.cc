@@ -179,6 +179,29 @@ TEST_CASE("A blank is filled with any value that fits, and freed as the block th
   }
 }
 
+TEST_CASE("A claimed word is another word for its value, and no two claims are equal", "[values][no-tsan]") {
+  Memory<Native> memory(values_in(Alloc::kMalloc));
+  {
+    PoolLease<Native> pool(memory);
+    for (const u64 size : {0, 5, 7, 8, 100, 5000}) {
+      const u64 word = *V::make(*pool, bytes_of(text_of(size)));
+      const u64 first = *V::make_blank(*pool, 0), second = *V::make_blank(*pool, 1000);
+      const u64 claimed = V::claim(word, first), again = V::claim(word, second);
+      CHECK_FALSE((V::is_claimed(word) || V::is_claimed(first)));
+      CHECK((V::is_claimed(claimed) && V::is_claimed(again)));
+      CHECK((claimed != word && !V::is_short(claimed)));
+      CHECK((claimed == again) == !V::is_short(word));  // a long value has one block, of which there is one claim
+      CHECK(text_in(V::bytes(claimed)) == text_of(size));
+      CHECK(V::block(claimed).start == V::block(V::is_short(word) ? first : word).start);
+      V::prefetch(claimed);
+      V::free(*pool, V::is_short(word) ? claimed : first);
+      V::free(*pool, V::is_short(word) ? again : second);
+      V::free(*pool, word);
+    }
+  }
+  CHECK(memory.bytes().live == 0);
+}
+
 TEST_CASE("A pinned value outlives its retirement and a move of its handle", "[values]") {
   using E = Epochs<Native, 2, 1, 64, PinnedValues<Native>>;
   Memory<Native> memory(values_in(GENERATE(Alloc::kMalloc, Alloc::kArena)));
