@@ -39,6 +39,7 @@
 #include <utility>
 #include <vector>
 
+#include "indexes/sized_batch.h"
 #include "indexes/sized_modify.h"
 #include "src/base/batch_room.h"
 #include "src/base/batching.h"
@@ -121,6 +122,7 @@ class Sized {
     friend Sized;
     template <class Owner, class F>
     friend class sized::Modification;
+    friend sized::Group<Sized>;
     PoolLease<Machine> pool_;
     typename Reclaimer::ThreadState reclaim_;
   };
@@ -314,6 +316,64 @@ class Sized {
     return sized::Modification<Sized, F>(*this, me, key, f).run();
   }
 
+  // The batches below are one operation after the other, for keys[i] in turn. All results are false (kNone) first. If
+  // an operation throws, the earlier ones stay done and have their results. The cache misses of a group of keys overlap
+  // before it if `order` is kSideBySide. Spans have one element for each key.
+
+  /// Sets inserted[i] to the result of insert for values[i]. The values of a group are made before its first attempt.
+  void insert_batch(ThreadState& me, std::span<const Raw> keys, std::span<const ByteSpan> values,
+                    std::span<bool> inserted, BatchOrder order = BatchOrder::kSideBySide) {
+    in_groups(keys, inserted, [&](std::span<const Raw> group, std::size_t first, std::span<bool> done) {
+      Group words(me, done);
+      words.make(values.subspan(first, group.size()));
+      const Inside inside(me);
+      words.insert_in(index_, group, order);
+    });
+  }
+  /// Sets added[i] to the result of upsert for values[i]. The values of a group are made before its first attempt.
+  void upsert_batch(ThreadState& me, std::span<const Raw> keys, std::span<const ByteSpan> values, std::span<bool> added,
+                    BatchOrder order = BatchOrder::kSideBySide) {
+    in_groups(keys, added, [&](std::span<const Raw> group, std::size_t first, std::span<bool> done) {
+      prepare(me);
+      Group words(me, done);
+      words.make(values.subspan(first, group.size()));
+      const Inside inside(me);
+      const auto put = [made = words.made()](std::size_t i, const Found&) noexcept { return Found(made[i]); };
+      index_.modify_batch(me.index, group, words.modified(), put, order);
+    });
+  }
+  /// Sets erased[i] to the result of erase.
+  void erase_batch(ThreadState& me, std::span<const Raw> keys, std::span<bool> erased,
+                   BatchOrder order = BatchOrder::kSideBySide) {
+    in_groups(keys, erased, [&](std::span<const Raw> group, std::size_t, std::span<bool> done) {
+      prepare(me);
+      Group words(me, done);
+      const Inside inside(me);
+      const auto nothing = [](std::size_t, const Found&) noexcept { return Found(); };
+      index_.modify_batch(me.index, group, words.modified(), nothing, order);
+    });
+  }
+  /// Sets effects[i] to the result of modify for the function f(i, value). What it throws, modify_batch throws.
+  template <class F>
+  void modify_batch(ThreadState& me, std::span<const Raw> keys, std::span<Effect> effects, const F& f,
+                    BatchOrder order = BatchOrder::kSideBySide) {
+    std::ranges::fill(effects, Effect::kNone);
+    for (std::size_t i = 0; i < keys.size(); ++i) {
+      if (order == BatchOrder::kSideBySide && i % kMostInAttempt == 0)
+        prefetch_values(me, keys.subspan(i, std::min<std::size_t>(keys.size() - i, kMostInAttempt)));
+      effects[i] = modify(me, keys[i], [&f, i](const std::optional<ByteSpan>& value) { return f(i, value); });
+    }
+  }
+  /// Prefetches the values of up to kMostInAttempt keys for operations to come. It waits for their words.
+  void prefetch_values(ThreadState& me, std::span<const Raw> keys) const {
+    const BatchRoom<Found> room(keys.size());
+    const Inside inside(me);
+    index_.find_batch(me.index, keys, room.all(), BatchOrder::kSideBySide);
+    for (const Found& word : room.all()) {
+      if (word) Store::prefetch(*word);
+    }
+  }
+
   /// Calls `visit(key, ByteSpan)` for the first `limit` pairs from `from` on, in order, and returns their number. The
   /// order, and what it says beside changes of other threads, are those of Synchronized::scan. The thread stays in the
   /// values' epoch until the scan ends.
@@ -358,6 +418,7 @@ class Sized {
  private:
   template <class Owner, class F>
   friend class sized::Modification;
+  friend sized::Group<Sized>;
 
   static constexpr u64 kNothing = 1;  // the word of the empty value: there is no block to free or to retire
   static constexpr auto kShowNothing = [](ByteSpan) {};
@@ -411,6 +472,17 @@ class Sized {
     ThreadState& me_;
     u64 word_ = kNothing;
   };
+
+  using Group = sized::Group<Sized>;
+  /// Calls change(group, first, changed) for the keys, some at a time. Sets all of `changed` to false before.
+  template <class Run>
+  static void in_groups(std::span<const Raw> keys, std::span<bool> changed, const Run& change) {
+    std::ranges::fill(changed, false);
+    for (std::size_t first = 0; first < keys.size(); first += Group::kMost) {
+      const std::size_t count = std::min(keys.size() - first, Group::kMost);
+      change(keys.subspan(first, count), first, changed.subspan(first, count));
+    }
+  }
 
   static void retire(ThreadState& me, u64 word) {
     if (Store::is_short(word)) return;

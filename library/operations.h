@@ -51,12 +51,9 @@ class Operations {
     if constexpr (std::is_same_v<KeyView, Raw>) {
       Kind::find_batch(index(), me, keys, found);
     } else {
-      std::array<Raw, kMostInAttempt> raws;
-      for (std::size_t first = 0; first < keys.size(); first += raws.size()) {
-        const std::size_t count = std::min(keys.size() - first, raws.size());
-        for (std::size_t i = 0; i < count; ++i) raws[i] = Forms::raw(keys[first + i]);
-        Kind::find_batch(index(), me, std::span<const Raw>(raws).first(count), found.subspan(first, count));
-      }
+      in_groups(keys, [&](std::span<const Raw> raws, std::size_t first) {
+        Kind::find_batch(index(), me, raws, found.subspan(first, raws.size()));
+      });
     }
   }
 
@@ -92,6 +89,41 @@ class Operations {
     Modified modified = Kind::modify(index(), mine.me, Forms::raw(key), f);
     mine.counted(modified.after ? +1 : -1, modified.before.has_value() != modified.after.has_value());
     return modified;
+  }
+
+  // The batches of changes are one operation after the other, for keys[i] in turn; the cache misses of some keys
+  // overlap before them. If an operation throws, the earlier ones stay done. All spans have an element for each key.
+
+  /// Sets inserted[i] to what insert(keys[i], values[i]) returns, or to false if it does not come to that.
+  void insert_batch(std::span<const KeyView> keys, std::span<const ValueView> values, std::span<bool> inserted) {
+    change_batch(+1, keys, inserted, [&](auto& me, const auto& raws, std::size_t first, std::span<bool> done) {
+      const StoredValues stored(values.subspan(first, raws.size()));
+      index().insert_batch(me, raws, stored.all(), done);
+    });
+  }
+  /// Sets added[i] to what upsert(keys[i], values[i]) returns, or to false if it does not come to that.
+  void upsert_batch(std::span<const KeyView> keys, std::span<const ValueView> values, std::span<bool> added) {
+    change_batch(+1, keys, added, [&](auto& me, const auto& raws, std::size_t first, std::span<bool> done) {
+      const StoredValues stored(values.subspan(first, raws.size()));
+      Kind::upsert_batch(index(), me, raws, stored.all(), done);
+    });
+  }
+  /// Sets erased[i] to what erase(keys[i]) returns, or to false if it does not come to that.
+  void erase_batch(std::span<const KeyView> keys, std::span<bool> erased) {
+    change_batch(-1, keys, erased, [&](auto& me, const auto& raws, std::size_t, std::span<bool> done) {
+      index().erase_batch(me, raws, done);
+    });
+  }
+  /// Sets modified[i] to what modify(keys[i], g) returns, where g(value) is f(i, value).
+  template <std::invocable<std::size_t, const std::optional<Value>&> F>
+    requires std::convertible_to<std::invoke_result_t<F&, std::size_t, const std::optional<Value>&>,
+                                 std::optional<Value>>
+  void modify_batch(std::span<const KeyView> keys, std::span<Modified> modified, F&& f) {
+    in_groups(keys, [&](std::span<const Raw> raws, std::size_t first) {
+      Kind::prefetch(index(), member().me, raws);
+      for (std::size_t i = first; i < first + raws.size(); ++i)
+        modified[i] = modify(keys[i], [&f, i](const std::optional<Value>& value) { return f(i, value); });
+    });
   }
 
   /// Calls f(key, value) for the pairs with from <= key < to, in order. If f returns bool, false ends the range. f may
@@ -132,6 +164,46 @@ class Operations {
  private:
   // The pairs of the first step of a walk, and the most of one step.
   static constexpr std::size_t kFirstStep = 16, kLargestStep = 64;
+
+  /// The values of a group, as the index takes them.
+  class StoredValues {
+   public:
+    explicit StoredValues(std::span<const ValueView> values) : count_(values.size()) {
+      for (std::size_t i = 0; i < count_; ++i) stored_[i] = Kind::stored(values[i]);
+    }
+    auto all() const { return std::span(stored_).first(count_); }
+
+   private:
+    const std::size_t count_;
+    std::array<decltype(Kind::stored(std::declval<const ValueView&>())), kMostInAttempt> stored_;
+  };
+
+  /// Calls run(raws, first) for up to kMostInAttempt keys at a time, from keys[first] on.
+  template <class Run>
+  static void in_groups(std::span<const KeyView> keys, const Run& run) {
+    std::array<Raw, kMostInAttempt> raws;
+    for (std::size_t first = 0; first < keys.size(); first += raws.size()) {
+      const std::size_t count = std::min(keys.size() - first, raws.size());
+      for (std::size_t i = 0; i < count; ++i) raws[i] = Forms::raw(keys[first + i]);
+      run(std::span<const Raw>(raws).first(count), first);
+    }
+  }
+  /// Changes groups of keys by change(me, raws, first, done), and counts `each` for every key that is done, also if it
+  /// throws.
+  template <class Change>
+  void change_batch(i64 each, std::span<const KeyView> keys, std::span<bool> done, const Change& change) {
+    auto& mine = member();
+    std::ranges::fill(done, false);
+    struct Count {
+      ~Count() { owner.counted(each * std::ranges::count(done, true), true); }
+      decltype(mine) owner;
+      const i64 each;
+      const std::span<bool> done;
+    } const count{mine, each, done};
+    in_groups(keys, [&](std::span<const Raw> raws, std::size_t first) {
+      change(mine.me, raws, first, done.subspan(first, raws.size()));
+    });
+  }
 
   auto& index() const { return static_cast<const Caller&>(*this).index(); }
   auto& member() const { return static_cast<const Caller&>(*this).member(); }

@@ -101,6 +101,15 @@ struct InStore {
     for (auto& one : found.first(keys.size())) one.reset();
     index.find_batch(me, keys, [&](std::size_t i, ByteSpan value) { found[i].emplace(Forms::copy(value)); });
   }
+  template <class Sized, class Me>
+  static void upsert_batch(Sized& index, Me& me, std::span<const typename Sized::Raw> keys,
+                           std::span<const ByteSpan> values, std::span<bool> added) {
+    index.upsert_batch(me, keys, values, added);
+  }
+  template <class Sized, class Me>
+  static void prefetch(const Sized& index, Me& me, std::span<const typename Sized::Raw> keys) {
+    index.prefetch_values(me, keys);
+  }
   template <class Sized, class Me, class Visit>
   static void scan(const Sized& index, Me& me, typename Sized::Raw from, std::size_t limit, const Visit& visit) {
     index.scan(me, from, limit, [&](typename Sized::Raw key, ByteSpan value) { visit(key, Forms::view(value)); });

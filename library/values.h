@@ -10,6 +10,8 @@
 //     visit(index, me, key, f)       calls f(view) after the attempt; returns true if the key is present
 //     modify(index, me, key, f)      the pair before and after
 //     find_batch(index, me, keys, found)
+//     upsert_batch(index, me, keys, values, added)   the values are stored ones
+//     prefetch(index, me, keys)      for modifications of up to kMostInAttempt keys
 //     scan(index, me, from, limit, visit)   visit(key, view); of an ordered index
 //     for_each(index, me, visit)
 //
@@ -29,6 +31,8 @@
 #include "src/base/spec.h"
 #include "src/base/types.h"
 #include "src/memory/memory_config.h"
+#include "sync/attempt.h"
+#include "sync/change.h"
 
 namespace latchlab {
 
@@ -95,6 +99,25 @@ struct InCell {
         for (std::size_t i = 0; i < count; ++i) found[first + i] = loaded(cells[i]);
       }
     }
+  }
+  template <class Pairs, class Me>
+  static void upsert_batch(Pairs& index, Me& me, std::span<const typename Pairs::Raw> keys, std::span<const u64> values,
+                           std::span<bool> added) {
+    std::array<Modified, kMostInAttempt> modified{};
+    struct Tell {
+      ~Tell() {  // also what was done before an exception
+        for (std::size_t i = 0; i < added.size(); ++i) added[i] = modified[i].after && !modified[i].before;
+      }
+      const std::span<bool> added;
+      const std::array<Modified, kMostInAttempt>& modified;
+    } const tell{added, modified};
+    const auto put = [values](std::size_t i, const Found&) noexcept { return Found(values[i]); };
+    index.modify_batch(me, keys, std::span(modified).first(keys.size()), put);
+  }
+  template <class Pairs, class Me>
+  static void prefetch(const Pairs& index, Me& me, std::span<const typename Pairs::Raw> keys) {
+    if constexpr (Pairs::kHints) index.prefetch(me, keys, Hint::kChange);
+    if constexpr (requires { index.prefetch_further(me, keys); }) index.prefetch_further(me, keys);
   }
   /// An exception of f waits until the attempt has ended, without a change.
   template <class Pairs, class Me, class F>
