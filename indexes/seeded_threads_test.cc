@@ -4,6 +4,7 @@
 
 #include "indexes/art/art.h"
 #include "indexes/art/race_mixes_test.h"
+#include "indexes/as_numbers_test.h"
 #include "indexes/by_hash.h"
 #include "indexes/chained/chained.h"
 #include "indexes/chained/chained_line.h"
@@ -119,6 +120,22 @@ TEST_CASE("Seeded bugs: histories of threads find those of strings by their hash
   CHECK(caught("by_hash on threads: hash", B::kTrustHash, run));
   CHECK(caught("by_hash on threads: freed at once", B::kFreeAtOnce, run));
   CHECK(caught("by_hash on threads: link cut", B::kCutLink, run));
+}
+
+TEST_CASE("Seeded bugs: histories of threads find those of sized values", "[threads]") {
+  using B = sized::BugFlags<bool>;
+  using Index = AsNumbers<Synchronized<Chained, OlcOnThreads, U64Key>>;
+  const std::vector<RaceMix<u64>> mixes{{"one value", {0}, {}, {0}, {4, 3, 4, 2, 4, 0}},
+                                        {"few values", {0, 1, 2}, {}, {0, 1, 2, 3}, {4, 3, 4, 2, 4, 1}}};
+  CHECK(run_histories<Index>("olc", mixes, 200, [] {}).message == "");
+  const auto run = [&] { return run_histories<Index>("olc", mixes, 10'000, watch_history); };
+  CHECK(caught("sized on threads: epoch", B::kDropEpoch, run));
+  CHECK(caught("sized on threads: retired first", B::kRetireFirst, run));
+  CHECK(caught("sized on threads: trusted word", B::kTrustWord, run));
+  CHECK(caught("sized on threads: any word", B::kEraseAnyWord, run));
+  CHECK(caught("sized on threads: forgotten claim", B::kForgetClaim, run));
+  CHECK(caught("sized on threads: pin late", B::kPinLate, run));
+  CHECK(caught("sized on threads: pins ignored", B::kIgnorePins, run));
 }
 
 TEST_CASE("Seeded bugs: histories of threads find those of chained", "[threads]") {

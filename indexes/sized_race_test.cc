@@ -1,7 +1,5 @@
-// Indexes of sized values on the race finder. A number is spelled in 8 to 40 bytes, so each value is a block. Visitors
-// touch the whole block again before they return, and so does the holder of a pin.
-#include <array>
-#include <cstring>
+// Indexes of sized values on the race finder (as_numbers_test.h). Visitors touch the whole block again before they
+// return, and so does the holder of a pin.
 #include <optional>
 #include <span>
 #include <string>
@@ -10,6 +8,7 @@
 
 #include "indexes/art/art.h"
 #include "indexes/art/race_mixes_test.h"
+#include "indexes/as_numbers_test.h"
 #include "indexes/chained/chained.h"
 #include "indexes/chained/race_mixes_test.h"
 #include "indexes/cuckoo/cuckoo.h"
@@ -24,76 +23,15 @@
 namespace latchlab::testing {
 namespace {
 
-/// The bytes that spell a number: one to five copies of it.
-class SpelledNumber {
- public:
-  explicit SpelledNumber(u64 number) : copies_(1 + number % 5) { numbers_.fill(number); }
-  ByteSpan bytes() const { return std::as_bytes(std::span(numbers_).first(copies_)); }
-
- private:
-  std::size_t copies_;
-  std::array<u64, 5> numbers_;
-};
 u64 unspelled(ByteSpan bytes) {
-  u64 number = 0;
-  expect(bytes.size() >= sizeof number, "a value is too short");
-  std::memcpy(&number, bytes.data(), sizeof number);
-  const SpelledNumber whole(number);
-  expect(bytes.size() == whole.bytes().size() && std::memcmp(bytes.data(), whole.bytes().data(), bytes.size()) == 0,
-         "a value is not one that was stored");
-  return number;
+  const Found number = SpelledNumber::of(bytes);
+  expect(number.has_value(), "a value is not one that was stored");
+  return *number;
 }
 u64 number_read(ByteSpan bytes) {
   Simulated::touch(bytes.data(), bytes.size(), Access::kRead);
   return unspelled(bytes);
 }
-
-/// An index of sized values with the interface of an index of numbers.
-template <class Map>
-class AsNumbers {
- public:
-  using Raw = typename Map::Raw;
-  using ThreadState = typename Sized<Map>::ThreadState;
-  static constexpr bool kOrdered = false;
-  static constexpr bool kWalksBesideWriters = Map::kWalksBesideWriters;
-
-  AsNumbers(const Spec& policy, const MemoryConfig& memory) : sized_(memory, policy, memory) {}
-  ThreadState join() { return sized_.join(); }
-
-  Found find(ThreadState& me, Raw key) const {
-    Found found;
-    if (const auto pinned = sized_.pin(me, key)) {
-      sized_.find(me, key, [&](ByteSpan value) { found = number_read(value); });
-      (void)number_read(pinned->bytes());
-      return found;
-    }
-    sized_.find(me, key, [&](ByteSpan value) { found = number_read(value); });
-    return found;
-  }
-  void find_batch(ThreadState& me, std::span<const Raw> keys, std::span<Found> found) const {
-    for (Found& one : found) one.reset();
-    sized_.find_batch(me, keys, [&](std::size_t i, ByteSpan value) { found[i] = number_read(value); });
-  }
-  bool insert(ThreadState& me, Raw key, u64 number) { return sized_.insert(me, key, SpelledNumber(number).bytes()); }
-  bool update(ThreadState& me, Raw key, u64 number) {
-    const SpelledNumber spelled(number);
-    if (number % 2 != 0) return sized_.update(me, key, spelled.bytes(), number_read);
-    return sized_.modify(me, key, [&](std::optional<ByteSpan> old) {
-      return old ? Change::to(spelled.bytes()) : Change::leave();
-    }) == Effect::kReplaced;
-  }
-  bool upsert(ThreadState& me, Raw key, u64 number) {
-    return sized_.upsert(me, key, SpelledNumber(number).bytes(), number_read);
-  }
-  bool erase(ThreadState& me, Raw key) { return sized_.erase(me, key, number_read); }
-  template <class Visit>
-  void for_each(ThreadState& me, const Visit& visit) const {
-    sized_.for_each(me, [&](const Raw& key, ByteSpan value) { visit(key, number_read(value)); });
-  }
-
- private:
-  Sized<Map> sized_;
-};
 
 /// A program of a mix, whose changes become modifications: fibers add amounts to keys, or take all of a key.
 template <class Map>
@@ -113,6 +51,7 @@ class SizedSums {
         case RaceVerb::kFind:
         case RaceVerb::kScan: index_.find(threads_[id], key, number_read); break;
         case RaceVerb::kErase: take(id, key); break;
+        case RaceVerb::kUpsert: add_two(id, op.key, op.value); break;
         default: add(id, key, op.value);
       }
     }
@@ -130,6 +69,17 @@ class SizedSums {
       return Change::to(sum->bytes());
     });
     added_ += amount;
+  }
+  /// Adds to the key and to its neighbour, in one batch.
+  void add_two(u32 id, u32 key, u64 amount) {
+    const Key keys[] = {program_.keys[key], program_.keys[(key + 1) % program_.keys.size()]};
+    Effect effects[2];
+    std::optional<SpelledNumber> sum;
+    index_.modify_batch(threads_[id], keys, effects, [&](std::size_t, std::optional<ByteSpan> old) {
+      sum.emplace((old ? unspelled(*old) : 0) + amount);
+      return Change::to(sum->bytes());
+    });
+    added_ += 2 * amount;
   }
   void take(u32 id, const Key& key) {
     u64 taken = 0;
@@ -173,6 +123,7 @@ TEST_CASE("Seeded bugs: the race finder finds lost epochs, early retirement and 
   CHECK(caught("sized: retired first", Flags::kRetireFirst, numbers));
   CHECK(caught("sized: trusted word", Flags::kTrustWord, sums));
   CHECK(caught("sized: any word", Flags::kEraseAnyWord, sums));
+  CHECK(caught("sized: forgotten claim", Flags::kForgetClaim, numbers));
 }
 
 TEST_CASE("Seeded bugs: the race finder finds visitors and pins of sized values without protection", "[race]") {
