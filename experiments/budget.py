@@ -1,13 +1,17 @@
 """Counts what an operation costs in instructions, locked instructions and lines, for each index and policy class.
 
     budget.py HARNESS                prints a table in Markdown
-    budget.py HARNESS --write        writes it into docs/performance.md, between the two comments that name this script
+    budget.py HARNESS --keys         prints another table: the lines of lookups by numbers and by byte strings
+    budget.py HARNESS ... --write    writes the table into docs/performance.md, between the two comments that name this script
 
 The harness runs under callgrind, twice for each number, with one operation more in the second run for each of DIFFERENCE; the
 difference of the counts is what these operations cost, the harness's loop included, which the row of `null` shows alone. Lines are
 misses of a simulated cache of 1 MiB, 16 ways, in an index of a few tens of MB; callgrind takes no prefetch for an access. Inserts
 take an index from half of its keys to all, so growth by one doubling is in them. callgrind knows no AVX-512 and no transactions:
 lookups of `cuckoo` take the path without AVX-512, and policies are those without hardware.
+
+With --keys the cache has 8 KiB and the index 16,384 keys, so that nearly each line that an operation touches is missed. The lines of
+the harness's loop and of the caller's key are in the row of `null`, which reads the whole key, and are subtracted from the others.
 """
 
 import concurrent.futures
@@ -31,17 +35,22 @@ PAIRS = [
     *(("memc3", policy) for policy in CLASSES),
 ]
 OPERATIONS = {"lookup": "lookup", "miss": "lookup --negative=1", "update": "mix:update=100", "insert": "insert"}
+CACHE = ("--LL=1048576,16,64",)
+KEYED_RECORDS, KEYED_CACHE = 16_384, ("--D1=4096,8,64", "--LL=8192,16,64")
+KEYS = {"u64": "u64", "email": f"email:{2 * KEYED_RECORDS}"}   # as many again are never inserted
+KEYED_INDEXES = ("cuckoo", "memc3", "simdht")
 PAGE = pathlib.Path(__file__).resolve().parent.parent / "docs" / "performance.md"
 BEGIN, END = "<!-- Written by experiments/budget: begin -->", "<!-- Written by experiments/budget: end -->"
+KEYED_BEGIN, KEYED_END = "<!-- Written by experiments/budget, keys: begin -->", "<!-- Written by experiments/budget, keys: end -->"
 
 
-def counts(harness, options):
+def counts(harness, options, cache=CACHE, keys="u64"):
     """Returns the instructions, locked instructions and missed lines of the threads' loops in one run."""
     with tempfile.TemporaryDirectory() as folder:
         out = pathlib.Path(folder) / "out"
-        command = ["valgrind", "-q", "--tool=callgrind", "--cache-sim=yes", "--collect-bus=yes", "--LL=1048576,16,64",
+        command = ["valgrind", "-q", "--tool=callgrind", "--cache-sim=yes", "--collect-bus=yes", *cache,
                    "--toggle-collect=latchlab::RunnerOf*::run_requests*", f"--callgrind-out-file={out}", harness, *options,
-                   "--keys=u64", "--threads=1", "--warmup=0", "--validate=off", "--pmu=off", "--progress=none", "--json"]
+                   f"--keys={keys}", "--threads=1", "--warmup=0", "--validate=off", "--pmu=off", "--progress=none", "--json"]
         done = subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, check=False,
                               preexec_fn=ends_with_us())
         if done.returncode != 0:
@@ -87,20 +96,48 @@ def markdown(costs):
     return "\n".join(lines)
 
 
-def replaced(page, text):
+def keyed_lines(harness, index, keys, operation):
+    """Returns the lines a lookup by such keys, under no policy."""
+    workload, *more = OPERATIONS[operation].split()
+    options = [f"--index={index}", "--sync=none", f"--workload={workload}", *more, f"--records={KEYED_RECORDS}"]
+    few, many = (counts(harness, [*options, f"--ops={ops}"], KEYED_CACHE, KEYS[keys])[2] for ops in (KEYED_RECORDS, 2 * KEYED_RECORDS))
+    return (many - few) / KEYED_RECORDS
+
+
+def keyed_table(harness):
+    kinds = [(keys, operation) for keys in KEYS for operation in ("lookup", "miss")]
+    with concurrent.futures.ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
+        of = {index: [pool.submit(keyed_lines, harness, index, *kind) for kind in kinds] for index in ("null", *KEYED_INDEXES)}
+    return keyed_markdown({index: [each.result() for each in lines] for index, lines in of.items()})
+
+
+def keyed_markdown(lines):
+    """Returns the table. `lines` has for each index the lines of a hit and a miss by numbers, and of a hit and a miss by strings."""
+    null = lines["null"]
+    out = ["| index | u64: hit | miss | email: hit | miss | more on a hit | on a miss |", "|---|---|---|---|---|---|---|",
+           f"| null, whole | {' | '.join(f'{each:.2f}' for each in null)} | | |"]
+    for index in KEYED_INDEXES:
+        own = [each - loop for each, loop in zip(lines[index], null)]
+        out.append(f"| {index} | {' | '.join(f'{each:.2f}' for each in own)} | {own[2] - own[0]:+.2f} | {own[3] - own[1]:+.2f} |")
+    return "\n".join(out)
+
+
+def replaced(page, text, begin=BEGIN, end=END):
     """Returns the page with another table between its two comments."""
-    before, rest = page.split(BEGIN)
-    return f"{before}{BEGIN}\n\n{text}\n\n{END}{rest.split(END)[1]}"
+    before, rest = page.split(begin)
+    return f"{before}{begin}\n\n{text}\n\n{end}{rest.split(end)[1]}"
 
 
 def main(arguments):
-    if not arguments or arguments[1:] not in ([], ["--write"]):
-        sys.exit("budget: the usage is budget.py HARNESS [--write]")
-    text = table(arguments[0])
-    if arguments[1:] == []:
+    options = arguments[1:]
+    if not arguments or options not in ([], ["--write"], ["--keys"], ["--keys", "--write"]):
+        sys.exit("budget: the usage is budget.py HARNESS [--keys] [--write]")
+    by_keys = "--keys" in options
+    text = keyed_table(arguments[0]) if by_keys else table(arguments[0])
+    if "--write" not in options:
         print(text)
         return
-    PAGE.write_text(replaced(PAGE.read_text(), text))
+    PAGE.write_text(replaced(PAGE.read_text(), text, *((KEYED_BEGIN, KEYED_END) if by_keys else (BEGIN, END))))
 
 
 if __name__ == "__main__":

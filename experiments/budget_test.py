@@ -29,6 +29,14 @@ class Budget(unittest.TestCase):
         self.assertEqual(table.splitlines()[2], "| art, olc | 99 / 0.0 / 2.36 | 71 / 0.0 / 1.22 | 123 / 1.0 / 2.45 | 422 / 1.0 / 0.00 |")
         self.assertEqual({line.count("|") for line in table.splitlines()}, {len(budget.OPERATIONS) + 2})
 
+    def test_a_row_of_keys_is_without_the_loop(self):
+        others = dict.fromkeys(budget.KEYED_INDEXES, [2, 2, 4, 3])
+        table = budget.keyed_markdown({**others, "null": [.4, .4, 1.8, 1.8], "cuckoo": [1.4, 1.4, 3.9, 2.9]})
+        self.assertEqual(table.splitlines()[3], "| cuckoo | 1.00 | 1.00 | 2.10 | 1.10 | +1.10 | +0.10 |")
+        self.assertEqual({line.count("|") for line in table.splitlines()}, {8})
+        old = budget.PAGE.read_text().split(budget.KEYED_BEGIN)[1].split(budget.KEYED_END)[0].strip()
+        self.assertEqual([line.split("|")[1].strip() for line in old.splitlines()[3:]], list(budget.KEYED_INDEXES))
+
     def test_the_page_has_the_table_of_these_pairs(self):
         page = budget.PAGE.read_text()
         old = page.split(budget.BEGIN)[1].split(budget.END)[0].strip()
