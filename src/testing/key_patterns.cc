@@ -4,6 +4,7 @@
 #include <string_view>
 #include <utility>
 
+#include "src/base/hash.h"
 #include "src/base/rng.h"
 
 namespace latchlab::testing {
@@ -24,6 +25,14 @@ void add(std::vector<KeyPattern>& patterns, std::string name, std::vector<std::s
 }
 
 constexpr u8 kEnds[] = {0x00, 0x01, 0x02, 0x7f, 0x80, 0xfe, 0xff};
+
+/// Returns the first eight bytes of keys of this length, 16 or more, whose other bytes up to the sixteenth have no
+/// influence on hash_bytes: the factor to which it adds these eight becomes 0.
+std::string start_of_equal_hashes(u64 length) {
+  constexpr u64 kLeft = 0x9e3779b97f4a7c15ull;  // hash_bytes has it
+  const u64 word = mix64(mix64(kLeft) + length) ^ kLeft;
+  return {reinterpret_cast<const char*>(&word), sizeof word};
+}
 
 u8 any_end(Rng& rng) { return kEnds[rng.below(std::size(kEnds))]; }
 
@@ -144,6 +153,15 @@ std::vector<KeyPattern> string_patterns(u64 seed) {
     keys.push_back(std::string("some path ") + static_cast<char>(byte) + " and on");
   }
   flush("fan of strings");
+  for (const u64 length : {16u, 17u, 40u, 65'536u}) {
+    const std::string start = start_of_equal_hashes(length), rest(length - 16, 'r');
+    for (u32 i = 0; i < (length > 100 ? 4 : 40); ++i) {
+      std::string middle(8, '\0');
+      for (char& c : middle) c = static_cast<char>(i < 3 ? kEnds[i] : any_end(rng));
+      keys.push_back(start + middle + rest);
+    }
+  }
+  flush("equal hashes");
   const std::string huge(70'000, 'x');  // the length needs more than 16 bits
   for (const u32 at : {0u, 5u, 40'000u, 69'990u, 69'999u}) {
     std::string other = huge;

@@ -1,8 +1,9 @@
 #pragma once
-// Sets of difficult keys for a radix tree, as byte strings:
+// Sets of difficult keys, above all for a radix tree, as byte strings:
 //   - every fan-out at every level;
 //   - paths that share bytes and part at every position;
 //   - keys that are prefixes of others;
+//   - for tables by the hash of a string: keys whose hashes are equal;
 //   - the least and the greatest bytes.
 // Also the form in which messages show a key.
 #include <string>
