@@ -19,6 +19,7 @@
 #include "harness/config/values.h"
 #include "src/base/error.h"
 #include "src/base/new_file.h"
+#include "src/history/history_file.h"
 #include "workloads/workload.h"
 
 namespace latchlab {
@@ -76,7 +77,7 @@ std::string check_profile(const std::optional<std::string>& file, const std::vec
   return *file;
 }
 
-/// Checks that the file of --history can be written, and that one run writes it.
+/// Checks that the file of --history can be written, that no other file is there, and that one run writes it.
 void check_history_file(const std::vector<Plan>& runs) {
   const auto& asked = runs.front().config.history;
   if (!asked) return;
@@ -84,7 +85,7 @@ void check_history_file(const std::vector<Plan>& runs) {
     throw InputError(
         fmt::format("--history: a file has the calls of one run, and these are {}; name one of them", runs.size()));
   }
-  const NewFile probe("history", asked->file);
+  const HistoryWriter probe(asked->file, 0);  // writes nothing there, since it is not kept
 }
 
 /// Applies a value of an option. The error for a list without braces says how to write a list.
@@ -311,10 +312,17 @@ Command parse_command_line(const std::vector<std::string>& args, const Surroundi
       throw InputError(fmt::format("{}: '{}' is too much; write harness {}", args[0], rest[allowed], right));
     }
   };
+  const auto no_options = [&] {
+    const auto option =
+        std::ranges::find_if(rest, [](const auto& word) { return word.starts_with('-') && word != "-"; });
+    if (option == rest.end()) return;
+    throw InputError(fmt::format("{0}: there is no option {1} here; a file of that name is ./{1}", args[0], *option));
+  };
   if (args[0] == "ab") return parse_ab(rest, surroundings);
   if (args[0] == "compare") return parse_compare(rest);
   if (args[0] == "limits") return parse_limits(rest, surroundings);
   if (args[0] == "explain") {
+    no_options();
     no_more(2, "explain RESULT [BASE]");
     if (rest.empty()) {
       throw InputError("explain: the result is missing; write harness explain RESULT [BASE], '-' for standard input");
@@ -322,18 +330,21 @@ Command parse_command_line(const std::vector<std::string>& args, const Surroundi
     return ExplainCommand{.result = rest[0], .base = rest.size() > 1 ? rest[1] : ""};
   }
   if (args[0] == "hdr") {
+    no_options();
     no_more(2, "hdr RESULT [NAME]");
     if (rest.empty())
       throw InputError("hdr: the result is missing; write harness hdr RESULT [NAME], '-' for standard input");
     return HdrCommand{.result = rest[0], .name = rest.size() > 1 ? rest[1] : ""};
   }
   if (args[0] == "rows") {
+    no_options();
     no_more(1, "rows RESULT");
     if (rest.empty())
       throw InputError("rows: the result is missing; write harness rows RESULT, '-' for standard input");
     return RowsCommand{.result = rest[0]};
   }
   if (args[0] == "check") {
+    no_options();
     no_more(1, "check FILE");
     if (rest.empty()) throw InputError("check: the history is missing; write harness check FILE");
     return CheckCommand{.history = rest[0]};

@@ -1,6 +1,9 @@
 #include "harness/cli/cli.h"
 
 #include <algorithm>
+#include <fstream>
+#include <iterator>
+#include <string>
 #include <variant>
 
 #include <fmt/format.h>
@@ -8,6 +11,7 @@
 #include "harness/cli/cli_testing.h"
 #include "harness/commands/list.h"
 #include "src/testing/catch.h"
+#include "src/testing/temporary_file.h"
 #include "workloads/workload.h"
 
 namespace latchlab {
@@ -50,6 +54,14 @@ TEST_CASE("axes make a product, in which the last axis changes fastest", "[cli]"
   CHECK(command.runs[2].config.sync.str() == "rtm:0");
   CHECK(command.runs[5].config.sync.str() == "rtm:20");
   CHECK(runs({"--threads=1..2", "--sync={none,olc}"}).runs[1].config.sync.str() == "olc");
+}
+
+TEST_CASE("a recording replaces no file but a history", "[cli]") {
+  const TemporaryFile notes("notes"), empty("");
+  CHECK(contains(error_of({"--history=" + notes.path()}), "exists and is no history; remove it, or name another"));
+  CHECK(runs({"--history=" + empty.path()}).runs[0].config.history);
+  std::ifstream file(notes.path());
+  CHECK(std::string(std::istreambuf_iterator<char>(file), {}) == "notes");
 }
 
 TEST_CASE("recorded calls are part of the point, and --validate=history records without a file", "[cli]") {
@@ -461,6 +473,11 @@ TEST_CASE("wrong input is one line that says what would be right", "[cli]") {
       {{"--preempt", "--validate=history", "--strict"},
        "--strict: the result would be degraded: --preempt makes a run"},
       {{"--history=x,calls=60G"}, "--history: 60000000000 calls take 3840 GB; 8.6 GB of memory are available"},
+      {{"check", "--foo"}, "check: there is no option --foo here; a file of that name is ./--foo"},
+      {{"check", "--json", "x"}, "check: there is no option --json here"},
+      {{"rows", "--csv"}, "rows: there is no option --csv here"},
+      {{"explain", "-v", "x"}, "explain: there is no option -v here"},
+      {{"hdr", "x", "--name"}, "hdr: there is no option --name here"},
       {{"ab", "--a=--sync=none", "--b=--sync=olc", "--history=x"}, "--history has no meaning in harness ab"},
       {{"ab", "--a=--sync=none", "--b=--history=x"}, "--history belongs to no variant"},
       {{"--dry-run=yes"}, "--dry-run"},

@@ -141,7 +141,8 @@ const std::vector<OptionEntry>& option_rows() {
       {"seed", "N", "1", "seed of keys and operations",
        [](Config& c, const std::string& v) { c.seed = parse_count("--seed", v, 0, ~u64{0}); }},
       {"history", "FILE", "none",
-       "file for recorded calls, which harness check reads: FILE,keys=1/64 (a share of the keys) or FILE,keys=all",
+       "file for recorded calls, which harness check reads: FILE,keys=1/64 (a share of the keys) or FILE,keys=all; "
+       "calls=N makes room for so many",
        [](Config& c, const std::string& v) { c.history = Recording::parse(v); }},
       {"validate", "KIND", "tally",
        "check of the index: tally (its contents, against the operations done), history (also that recorded calls are "
@@ -201,7 +202,8 @@ const std::vector<CommandEntry>& command_rows() {
       {"rows", "RESULT", "prints the rows of --rows in Wiscer's columns", ""},
       {"check", "FILE", "checks whether a recorded history is linearizable",
        "Prints the verdict. If it is no, also few calls that conflict, with their intervals.\n"
-       "The exit status is 0 for linearizable, 1 for not, and 3 if the check cannot tell.\n"},
+       "The exit status is 0 for linearizable, 1 for not, 2 for a file that is no history or is damaged, and 3 if the\n"
+       "check cannot tell.\n"},
       {"trace", "convert FORMAT FROM TO", "makes a trace that can be replayed; trace info FILE describes one",
        "FROM is plain, gzip or zstd, or - for standard input. harness help traces lists the FORMATs.\n"},
       {"experiment", "[NAME] [--quick|--full]", "redraws a figure; without a name it lists the figures",

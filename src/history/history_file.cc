@@ -73,6 +73,15 @@ std::optional<std::string_view> fault_of(const CallRecord& record) {
   return std::nullopt;
 }
 
+/// Returns true if a file is there that a history would destroy: neither empty nor a history, nor the beginning of one.
+bool is_something_else(const std::string& path) {
+  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(path.c_str(), "rb"), &std::fclose);
+  if (!file) return errno != ENOENT;
+  std::array<char, kMagic.size()> start;
+  const std::size_t bytes = std::fread(start.data(), 1, start.size(), file.get());
+  return std::string_view(start.data(), bytes) != kMagic.substr(0, bytes) || std::ferror(file.get()) != 0;
+}
+
 class HistoryReader {
  public:
   explicit HistoryReader(const std::string& path) : path_(path), file_(std::fopen(path.c_str(), "rb"), &std::fclose) {
@@ -149,6 +158,8 @@ class HistoryReader {
 }  // namespace
 
 HistoryWriter::HistoryWriter(const std::string& path, u64 calls) : file_("history", path), left_(calls) {
+  if (is_something_else(path))
+    throw file_error("history", path, "exists and is no history; remove it, or name another");
   file_.write(header_of(calls));
 }
 

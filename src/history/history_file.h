@@ -34,7 +34,8 @@ struct KeyedCall {
 /// Writes a history. The file appears as a whole or not at all.
 class HistoryWriter {
  public:
-  /// Throws InputError, "history file 'PATH': why", if nothing can be written there.
+  /// Throws InputError, "history file 'PATH': why", if nothing can be written there, or if a file is there that is
+  /// neither empty nor begins as a history does.
   explicit HistoryWriter(const std::string& path, u64 calls);
   void add(u64 key, const Call& call);
   /// Puts the file in its place after the last call. Throws OutputError if any of it could not be written.

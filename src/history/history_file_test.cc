@@ -102,6 +102,23 @@ TEST_CASE("History file: what is no file is refused") {
         "history file '/nowhere/h': cannot be written: No such file or directory");
 }
 
+TEST_CASE("History file: it replaces a history or an empty file, and nothing else") {
+  const TemporaryFile file("");
+  write(file.path(), calls_of_every_form(20));
+  const std::string bytes = bytes_of(file.path());
+  write(file.path(), calls_of_every_form(3));
+  CHECK(read_history(file.path()).size() == 3);
+  const TemporaryFile damaged(bytes.substr(0, 60));
+  write(damaged.path(), {});
+  CHECK(read_history(damaged.path()).empty());
+  for (const char* text : {"x", "latchhi.", "latchlab", "\nlatchhis", "results of a month"}) {
+    const TemporaryFile other(text);
+    CHECK(refusal([&] { write(other.path(), {}); }) ==
+          fmt::format("history file '{}': exists and is no history; remove it, or name another", other.path()));
+    CHECK(bytes_of(other.path()) == text);
+  }
+}
+
 TEST_CASE("History file: a call that cannot be is neither written nor read") {
   const TemporaryFile file("");
   HistoryWriter writer(file.path(), 10);
