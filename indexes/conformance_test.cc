@@ -144,6 +144,37 @@ TEST_CASE("Conformance: every index of strings holds spelled numbers", "[no-tsan
   check_pairs(KeyKind::kBytes, patterns_of(KeyKind::kU64));
 }
 
+/// Returns the answers as a text: "yes, 5 was there".
+std::string text_of(const Removed& answer) {
+  return (answer.done ? "yes" : "no") + (answer.was ? ", " + std::to_string(*answer.was) + " was there" : "");
+}
+
+TEST_CASE("Conformance: updates and erases of words say which value they removed", "[no-tsan]") {  // one thread
+  for (const Pair& pair : kept_pairs()) {
+    if (!pair.no_erase.empty() || !pair.own_memory.empty()) continue;  // a peer cannot tell
+    DYNAMIC_SECTION(pair.index << ":" << pair.policy << ":" << word(pair.keys)) {
+      const auto index = pair.make_index(Spec::parse(pair.policy), {}, Spec::parse(pair.index));
+      StringSession session(*index);
+      const std::vector<std::string>& keys = patterns_of(pair.keys).back().keys;
+      for (const std::string& key : keys) {
+        CHECK(text_of(session.remove(key)) == "no");
+        CHECK(text_of(session.replace(Put::kUpdate, key, 1)) == "no");
+        CHECK(text_of(session.replace(Put::kInsert, key, 2)) == "yes");
+        CHECK(text_of(session.replace(Put::kInsert, key, 3)) == "no");
+        CHECK(text_of(session.replace(Put::kUpdate, key, 4)) == "yes, 2 was there");
+        CHECK(text_of(session.replace(Put::kUpsert, key, 5)) == "no");
+        CHECK(session.find(key) == 5);
+      }
+      for (const std::string& key : keys) {
+        CHECK(text_of(session.remove(key)) == "yes, 5 was there");
+        CHECK_FALSE(session.find(key));
+        CHECK(text_of(session.remove(key)) == "no");
+        CHECK(text_of(session.replace(Put::kUpsert, key, 6)) == "yes");
+      }
+    }
+  }
+}
+
 // Runs under one policy that frees at once and one that waits for readers. Other properties of a policy do not affect
 // where memory comes from.
 TEST_CASE("Conformance: every way to get memory serves every index that takes it", "[no-tsan]") {  // one thread

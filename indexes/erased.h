@@ -56,6 +56,12 @@ template <IndexFace Index>
   return true;
 }
 
+/// An answer that also says which value the call removed.
+struct Removed {
+  bool done = false;  ///< the answer of the operation itself
+  Found was;          ///< the value that it replaced or erased; nothing if it removed none, or if the index cannot tell
+};
+
 class Erased {
  public:
   /// The callback for one pair; the key is valid only during the call.
@@ -86,6 +92,10 @@ class Erased {
     virtual Modified modify(ErasedKey key, const Change& change) = 0;
     /// Sets done[i] to whether keys[i] was present.
     virtual void erase(std::span<const ErasedKey> keys, std::span<bool> done, BatchOrder order) = 0;
+    /// Do what put and erase do for one key, by the same bodies, and say which value they removed. An index of words
+    /// cannot tell that of an upsert, and a peer none.
+    virtual Removed replace(Put how, ErasedKey key, u64 value) = 0;
+    virtual Removed remove(ErasedKey key) = 0;
 
     /// Prefetches for operations to come on the keys, if the index can.
     virtual void prefetch(std::span<const ErasedKey> keys, Hint hint) = 0;
@@ -131,6 +141,21 @@ class Erased {
 template <class Index>
 inline constexpr bool kCountsVisits = requires(Index& index, decltype(index.join())& me, typename Index::Raw key) {
   { index.visits(me, key) } -> std::convertible_to<u64>;
+};
+
+/// True if an index itself says which values its operations remove.
+template <class Index>
+inline constexpr bool kSaysRemoved =
+    requires(Index& index, decltype(index.join())& me, typename Index::Raw key, Put how) {
+      { index.replace(me, how, key, u64{}) } -> std::same_as<Removed>;
+      { index.remove(me, key) } -> std::same_as<Removed>;
+    };
+/// True if an index has updates and erases that depend on the value that is there, and so show it.
+template <class Index>
+inline constexpr bool kShowsRemoved = requires(Index& index, decltype(index.join())& me, typename Index::Raw key,
+                                               Found (*change)(u64) noexcept, bool (*wanted)(u64) noexcept) {
+  { index.update_if(me, key, change) } -> std::same_as<Changed>;
+  { index.erase_if(me, key, wanted) } -> std::same_as<Changed>;
 };
 
 /// A session of an index, derived from Base: from Erased::Session or from a class derived from that.
@@ -191,6 +216,41 @@ class ErasedSession : public Base {
     }
     for (std::size_t i = 0; i < keys.size(); ++i) done[i] = index_.erase(me_, raw_of<Raw>(keys[i]));
   }
+  Removed replace(Put how, ErasedKey key, u64 value) final {
+    if constexpr (kSaysRemoved<Index>) {
+      return index_.replace(me_, how, raw_of<Raw>(key), value);
+    } else if constexpr (kShowsRemoved<Index>) {
+      if (how == Put::kUpdate) {
+        u64 there = 0;  // the last run writes it
+        const auto change = [&there, value](u64 now) noexcept {
+          there = now;
+          return Found(value);
+        };
+        const Changed outcome = index_.update_if(me_, raw_of<Raw>(key), change);
+        return removed(outcome, there);
+      }
+    }
+    Removed answer;
+    put(how, {&key, 1}, {&value, 1}, {&answer.done, 1}, BatchOrder::kInTurn);
+    return answer;
+  }
+  Removed remove(ErasedKey key) final {
+    if constexpr (kSaysRemoved<Index>) {
+      return index_.remove(me_, raw_of<Raw>(key));
+    } else if constexpr (kShowsRemoved<Index>) {
+      u64 there = 0;  // the last run writes it
+      const auto wanted = [&there](u64 now) noexcept {
+        there = now;
+        return true;
+      };
+      const Changed outcome = index_.erase_if(me_, raw_of<Raw>(key), wanted);
+      return removed(outcome, there);
+    } else {
+      Removed answer;
+      erase({&key, 1}, {&answer.done, 1}, BatchOrder::kInTurn);
+      return answer;
+    }
+  }
   void prefetch(std::span<const ErasedKey> keys, Hint hint) final {
     if constexpr (kPrefetches<Index>) {
       in_batches(keys, [&](std::span<const Raw> raws, std::size_t) {
@@ -226,6 +286,9 @@ class ErasedSession : public Base {
   ThreadState me_;
 
  private:
+  static Removed removed(Changed outcome, u64 there) {
+    return outcome == Changed::kChanged ? Removed{true, there} : Removed{};
+  }
   template <class Run>
   static void in_batches(std::span<const ErasedKey> keys, const Run& run) {
     constexpr std::size_t kMost = 4 * kMostInAttempt;  // a batch of up to this size is one call, of several attempts

@@ -57,6 +57,8 @@ class StringSession {
     session_->erase(std::span(&erased, 1), std::span(&done, 1), BatchOrder::kInTurn);
     return done;
   }
+  Removed replace(Put how, std::string_view key, u64 value) { return session_->replace(how, key_of(key), value); }
+  Removed remove(std::string_view key) { return session_->remove(key_of(key)); }
   bool modifies() const { return modifies_; }
   Modified modify(std::string_view key, const Erased::Change& change) { return session_->modify(key_of(key), change); }
   std::vector<bool> insert_batch(const Strings& keys, const std::vector<u64>& values, BatchOrder order) {

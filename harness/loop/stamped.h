@@ -122,6 +122,21 @@ class Stamped {
   bool update(ThreadState& me, Raw key, u64 number) { return sized_.update(me.sized_, key, written(me, number)); }
   bool upsert(ThreadState& me, Raw key, u64 number) { return sized_.upsert(me.sized_, key, written(me, number)); }
   bool erase(ThreadState& me, Raw key) { return sized_.erase(me.sized_, key); }
+  /// Do the same, and say which value they removed. They read it, in the epoch, after they have removed it.
+  Removed replace(ThreadState& me, Put how, Raw key, u64 number) {
+    Removed answer;
+    switch (how) {
+      case Put::kInsert: answer.done = insert(me, key, number); break;
+      case Put::kUpdate: answer.done = sized_.update(me.sized_, key, written(me, number), read_into(answer)); break;
+      case Put::kUpsert: answer.done = sized_.upsert(me.sized_, key, written(me, number), read_into(answer)); break;
+    }
+    return answer;
+  }
+  Removed remove(ThreadState& me, Raw key) {
+    Removed answer;
+    answer.done = sized_.erase(me.sized_, key, read_into(answer));
+    return answer;
+  }
 
   template <class F>
   Modified modify(ThreadState& me, Raw key, const F& f) {
@@ -158,6 +173,9 @@ class Stamped {
   ReclaimCounters reclaim_counters() const { return sized_.reclaim_counters(); }
 
  private:
+  static auto read_into(Removed& answer) {
+    return [&answer](ByteSpan value) { answer.was = stamped::read(value); };
+  }
   void contains_batch(ThreadState& me, std::span<const Raw> keys, std::span<Found> found, BatchOrder order) const {
     std::array<bool, kMostInAttempt> present;
     for (std::size_t first = 0; first < keys.size(); first += kMostInAttempt) {

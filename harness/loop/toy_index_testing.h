@@ -7,6 +7,7 @@
 #include <new>
 #include <optional>
 #include <type_traits>
+#include <utility>
 
 #include "harness/host/virtual_team_testing.h"
 #include "harness/loop/runner_of.h"
@@ -32,6 +33,7 @@ enum class Mistake {
   kLostUpdate,    ///< an update or an upsert of a present key in a thousand says so and stores nothing
   kStaleRead,     ///< a find in a thousand returns the value that the key had before the last change
   kFull,          ///< inserts throw IndexFull once 5000 keys are in the index
+  kWrongRemoved,  ///< a put or an erase in a hundred says that it removed the value before the last change
   kShortVersion,  ///< a modify validates by a version of three bits: eight modifies in the meantime go unnoticed
 };
 inline Mistake mistake = Mistake::kNone;
@@ -95,27 +97,35 @@ class Toy {
     if (mistake == Mistake::kLateThrow && occasions.fetch_add(1) >= 5000) throw std::bad_alloc();
     return inserted;
   }
-  bool update(ThreadState&, Raw key, u64 value) {
+  bool update(ThreadState& me, Raw key, u64 value) { return replace(me, Put::kUpdate, key, value).done; }
+  bool upsert(ThreadState& me, Raw key, u64 value) { return replace(me, Put::kUpsert, key, value).done; }
+  Removed replace(ThreadState& me, Put how, Raw key, u64 value) {
+    if (how == Put::kInsert) return {insert(me, key, value), {}};
     testing::VirtualTeam::spend(kOperationNs);
     const std::lock_guard lock(mutex_);
     const auto found = map_.find(Owned(key));
-    if (found == map_.end()) return false;
-    if (strikes(Mistake::kLostUpdate, 1000)) return true;
-    if (mistake == Mistake::kStaleRead) old_[found->first] = found->second;
+    if (found == map_.end()) {
+      if (how == Put::kUpsert) map_.emplace(Owned(key), value);
+      return {how == Put::kUpsert, {}};
+    }
+    const Removed answer{how == Put::kUpdate, removed_from(*found)};
+    if (strikes(Mistake::kLostUpdate, 1000)) return answer;
+    if (how == Put::kUpdate) old_[found->first] = found->second;
     found->second = value;
-    return true;
+    return answer;
   }
-  bool upsert(ThreadState&, Raw key, u64 value) {
+  bool erase(ThreadState& me, Raw key) { return remove(me, key).done; }
+  Removed remove(ThreadState&, Raw key) {
     testing::VirtualTeam::spend(kOperationNs);
     const std::lock_guard lock(mutex_);
-    if (map_.contains(Owned(key)) && strikes(Mistake::kLostUpdate, 1000)) return false;
-    return map_.insert_or_assign(Owned(key), value).second;
-  }
-  bool erase(ThreadState&, Raw key) {
-    testing::VirtualTeam::spend(kOperationNs);
-    const std::lock_guard lock(mutex_);
-    if (strikes(Mistake::kDoubleErase, 100)) return map_.contains(Owned(key));
-    return map_.erase(Owned(key)) > 0;
+    const auto found = map_.find(Owned(key));
+    const bool stays = strikes(Mistake::kDoubleErase, 100);
+    if (found == map_.end()) return {};
+    const Removed answer{true, removed_from(*found)};
+    if (stays) return answer;
+    old_[found->first] = found->second;
+    map_.erase(found);
+    return answer;
   }
   template <class F>
   Modified modify(ThreadState&, Raw key, const F& f) {
@@ -150,6 +160,12 @@ class Toy {
   Footprint bytes() const { return {.live = map_.size() * 64, .reserved = map_.size() * 96}; }
 
  private:
+  /// Returns the value that a call is about to remove, as its answer says.
+  u64 removed_from(const std::pair<const Owned, u64>& pair) {
+    const auto old = old_.find(pair.first);
+    return old != old_.end() && strikes(Mistake::kWrongRemoved, 100) ? old->second : pair.second;
+  }
+
   /// Modifies a present key: reads, and stores unless the version has changed meanwhile.
   Modified modify_by_version(Raw key, const auto& f) {
     constexpr u64 kVersions = 8;
@@ -177,7 +193,7 @@ class Toy {
 
   std::mutex mutex_;
   std::map<Owned, u64> map_;
-  std::map<Owned, u64> old_;  // values before the last updates, for kStaleRead
+  std::map<Owned, u64> old_;  // values before the last updates and erases
   u64 version_ = 0;           // of all keys, for kShortVersion
 };
 

@@ -131,20 +131,18 @@ bool RecordedRun::put(Runner& runner, Put how, const Request& request) {
   constexpr std::array kKinds{std::pair{Put::kInsert, CallKind::kInsert}, std::pair{Put::kUpdate, CallKind::kUpdate},
                               std::pair{Put::kUpsert, CallKind::kUpsert}};
   const ErasedKey key = key_of(request);
-  bool done = false;
   const UnderWay call = begin(std::ranges::find(kKinds, how, &std::pair<Put, CallKind>::first)->second, request);
-  runner.put(how, {&key, 1}, {&request.value, 1}, {&done, 1}, BatchOrder::kInTurn);
-  end(call, [&](Call& record) { record.yes = done; });
-  return done;
+  const Removed answer = runner.replace(how, key, request.value);
+  end(call, [&](Call& record) { record.yes = answer.done, record.was = answer.was; });
+  return answer.done;
 }
 
 bool RecordedRun::erase(Runner& runner, const Request& request) {
   const ErasedKey key = key_of(request);
-  bool done = false;
   const UnderWay call = begin(CallKind::kErase, request);
-  runner.erase({&key, 1}, {&done, 1}, BatchOrder::kInTurn);
-  end(call, [&](Call& record) { record.yes = done; });
-  return done;
+  const Removed answer = runner.remove(key);
+  end(call, [&](Call& record) { record.yes = answer.done, record.was = answer.was; });
+  return answer.done;
 }
 
 bool RecordedRun::modify(Runner& runner, const Request& request, Tally& tally) {

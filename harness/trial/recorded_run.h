@@ -11,6 +11,8 @@
 //
 //   - The lookups of a multi-get are calls with one interval. Only those on chosen keys are recorded.
 //   - An rmw is two calls: a lookup and, if it found the key, an update.
+//   - An update and an erase say which value they removed, and an upsert does with sized values. The session has such
+//     forms of the operations (Erased::Session::replace), which run the same bodies and read one value more.
 //   - A modify is recorded as what it did: an update that says what it replaced, or a find that found nothing.
 //   - Scans are not recorded. A scan promises no moment at which it saw all its keys, and there is no record of a
 //   range.

@@ -190,6 +190,35 @@ TEST_CASE("a history finds what the tally does not: lost updates and stale reads
   }
 }
 
+TEST_CASE(
+    "updates, upserts, erases and modifies say which value they removed, and the check believes none that is wrong") {
+  constexpr const char* kMix = "mix:update=25,upsert=20,insert=20,erase=25,modify=10";
+  Config config = recorded(kMix);
+  config.records = 200;
+  u64 removals = 0;
+  for (const auto& [key, call] : history_of<Toy<u64>>(config)) {
+    const bool removes = call.kind != CallKind::kFind && call.kind != CallKind::kInsert && call.was_there();
+    CAPTURE(call.str());
+    CHECK(call.was.has_value() == removes);
+    removals += removes;
+  }
+  CHECK(removals > 5'000);
+
+  const Plant plant(Mistake::kWrongRemoved);
+  for (const char* workload : {"mix:insert=50,erase=50", "mix:update=100", "mix:upsert=50,update=50"}) {
+    CAPTURE(workload);
+    Config wrong = recorded(workload);
+    wrong.records = 200;
+    wrong.validate = Validate::kTally;
+    CHECK(run_of<Toy<u64>>(wrong).status == Status::kOk);
+    wrong.validate = Validate::kHistory;
+    const TrialResult result = run_of<Toy<u64>>(wrong);
+    INFO(result.reason);
+    CHECK(result.status == Status::kInvalid);
+    CHECK(result.history->linearizable.value == false);
+  }
+}
+
 TEST_CASE("a wrong history names its file, which is written all the same") {
   const Plant plant(Mistake::kStaleRead);
   const HistoryFile file;

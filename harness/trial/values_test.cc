@@ -21,7 +21,9 @@
 #include "harness/trial/trial_testing.h"
 #include "indexes/chained/chained.h"
 #include "src/machine/native.h"
+#include "src/history/history_file.h"
 #include "src/testing/catch.h"
+#include "src/testing/temporary_file.h"
 #include "sync/olc.h"
 #include "sync/synchronized.h"
 #include "workloads/value.h"
@@ -87,6 +89,26 @@ TEST_CASE("a run with values of any size checks them, and tells their bytes apar
           limits_footprint(*result.memory.index_reserved + *result.memory.values_reserved, available_memory()));
     REQUIRE(result.sync.reclaim);
   }
+}
+
+TEST_CASE("recorded calls say which sized value they removed", "[trial]") {
+  const TemporaryFile file("");
+  Plan plan = sized_plan("mix:read=20,update=20,insert=15,upsert=15,erase=20,modify=10", 100);
+  plan.config.records = 500;
+  plan.config.history = Recording{.file = file.path(), .keys = {.one_in = 1}, .calls = 0};
+  plan.config.validate = Validate::kHistory;
+  const TrialResult result = run_sized(plan);
+  INFO(result.reason);
+  REQUIRE(result.history);
+  CHECK(result.history->linearizable.value == true);
+  u64 removals = 0, wrong = 0;
+  for (const auto& [key, call] : read_history(file.path())) {
+    const bool removes = call.kind != CallKind::kFind && call.kind != CallKind::kInsert && call.was_there();
+    wrong += call.has_returned() && call.was.has_value() != removes;
+    removals += removes;
+  }
+  CHECK(wrong == 0);
+  CHECK(removals > 100);
 }
 
 TEST_CASE("a run that only reads sized values tells what it would take without them", "[trial]") {
