@@ -153,6 +153,7 @@ COMBINATIONS = [
     ["--slo=p99:1ms", "--workload=insert"],
     ["check"],
     ["check", "/nowhere"],
+    ["check", "--foo"],
     ["check", "/tmp"],
     ["check", "/dev/null"],
     ["check", "a", "b"],
