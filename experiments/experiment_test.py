@@ -20,7 +20,20 @@ from experiment_testing import FAKE, HARNESS, LIMITS, TREE, fake_in, run_policie
 import definition  # noqa: E402
 import gaps as missing  # noqa: E402
 import run as runner  # noqa: E402
+from driver import Driver  # noqa: E402
+from engines.local import Local  # noqa: E402
+from results import last_run  # noqa: E402
 from smoke_testing import kill_with_child, skip_if_lacking  # noqa: E402
+
+
+def measured_once(point, harness=HARNESS):
+    """Runs a point once. Returns its document and "", or None and the reason."""
+    experiment = definition.Experiment("one", "quick", "", "", 1, [], [point])
+    with tempfile.TemporaryDirectory() as there, contextlib.redirect_stderr(io.StringIO()):
+        folder = pathlib.Path(there)
+        results = runner.Results(folder, "binary")
+        failures = Driver(experiment, Local(harness), {"": results}, folder).run()
+        return results.known.get((point.arguments, 0)), failures[0].reason if failures else ""
 
 
 class Definitions(unittest.TestCase):
@@ -52,7 +65,7 @@ class Definitions(unittest.TestCase):
                 seen.add(drawn)
                 with self.subTest(name=name, arguments=point.arguments):
                     if point.arguments not in documents:   # two panels may draw different numbers of one run
-                        measured, failure = runner.measure(HARNESS, point, 0, 0)
+                        measured, failure = measured_once(point)
                         skip_if_lacking(failure)
                         self.assertEqual(failure, "")
                         documents[point.arguments] = measured
@@ -148,7 +161,7 @@ class Limits(unittest.TestCase):
         self.experiment.replicates = 1
         results = runner.Results(self.folder / "out", "binary")
         with contextlib.redirect_stderr(io.StringIO()):
-            failures = runner.run(self.experiment, harness, results)
+            failures = Driver(self.experiment, Local(harness), {"": results}, self.folder).run()
         return runner.rows(self.experiment, results, failures)
 
     def test_all_points_of_a_document_come_from_one_run(self):
@@ -363,7 +376,7 @@ class Runs(unittest.TestCase):
     def test_a_point_is_one_run(self):
         point = definition.load("policies", "quick", ("--records=2000", "--ops=2000", "--reps=2")).points[0]
         with self.assertRaisesRegex(definition.InputError, "makes several runs of one point"):
-            runner.measure(HARNESS, point, 0, 0)
+            measured_once(point)
 
     def test_missing_results_for_redraw_are_reported(self):
         self.experiment()
@@ -379,7 +392,7 @@ class Runs(unittest.TestCase):
         (self.out).mkdir()
         record = {"binary": "b", "arguments": ["--threads=1"], "document": {"machine": {"processors": 56}}}
         (self.out / "results.jsonl").write_text(json.dumps(record) + "\n{\"binary\": \"cut")
-        self.assertEqual(runner.last_run(self.out), ("b", 56, ["--threads=1"]))
+        self.assertEqual(last_run(self.out), ("b", 56, ["--threads=1"]))
         self.assertEqual(definition.load("policies", "quick", (), 56).panels[0].x, [1, 2, 4, 8, 16, 32, 56])
 
     def test_a_killed_runner_takes_its_child_along(self):
@@ -497,7 +510,7 @@ class Gaps(unittest.TestCase):
             document = {"status": status, "reason": "why", "interrupted": False}
             harness.write_text(f"#!/usr/bin/python3\nprint({json.dumps(json.dumps(document))})\n")
             harness.chmod(0o755)
-            measured, failure = runner.measure(str(harness), point, 0, 0)
+            measured, failure = measured_once(point, harness)
             self.assertEqual((measured is not None, failure == ""), (kept, kept))
 
 

@@ -25,22 +25,20 @@ import hashlib
 import json
 import os
 import pathlib
-import random
 import signal
 import statistics
-import subprocess
 import sys
-import time
 from dataclasses import dataclass, field
 
 import definition
 import gaps as missing
-from child import ends_with_us
+from driver import Driver
+from engines.local import Local
 from gaps import Gap, NoNumber
 from input_error import InputError
+from results import Results, last_run
 
 SIZES = {"--width": (72, 2000), "--height": (72, 2000), "--font-size": (4, 40)}   # in points: the least and the most
-COUNTS = ("ok", "noisy", "degraded", "skipped")
 
 
 @dataclass
@@ -107,128 +105,10 @@ def points(name, value):
     return number
 
 
-def last_run(folder):
-    """Returns the hash of the binary that wrote last into the folder, the processors of its machine, and the options of that run."""
-    path = folder / "results.jsonl"
-    last = None
-    try:
-        for line in path.read_text(encoding="utf-8").splitlines():
-            try:
-                record = json.loads(line)
-                last = record["binary"], (record["document"].get("machine") or {}).get("processors"), record["arguments"]
-            except (json.JSONDecodeError, KeyError, TypeError, AttributeError):
-                continue   # a killed run left an incomplete line
-    except OSError as error:
-        raise InputError(f"--redraw: {path}: {error.strerror}; without --redraw it would be measured") from None
-    if last is None:
-        raise InputError(f"--redraw: there is no result in {path}; without --redraw it would be measured")
-    return last
-
-
-class Results:
-    """The results that are known, and the file that keeps them."""
-
-    def __init__(self, folder, binary):
-        self.binary = binary
-        self.known = {}  # (arguments, replicate) -> document
-        self.path = folder / "results.jsonl"
-        try:
-            folder.mkdir(parents=True, exist_ok=True)
-            with open(self.path, "a+", encoding="utf-8") as file:
-                file.seek(0)
-                text = file.read()
-                if text and not text.endswith("\n"):
-                    file.write("\n")  # a killed run left an incomplete line
-        except OSError as error:
-            raise InputError(f"--out: {error.filename or folder}: {error.strerror}") from None
-        for line in text.splitlines():
-            try:
-                record = json.loads(line)
-            except json.JSONDecodeError:
-                continue
-            if not isinstance(record, dict) or record.get("binary") != binary:
-                continue
-            arguments, replicate = tuple(record["arguments"]), record["replicate"]
-            if record.get("seed") == definition.seed_of(arguments, replicate):
-                self.known[arguments, replicate] = record["document"]
-
-    def add(self, point, replicate, document):
-        self.known[point.arguments, replicate] = document
-        record = {
-            "binary": self.binary,
-            "curve": point.curve,
-            "x": point.x,
-            "arguments": point.arguments,
-            "replicate": replicate,
-            "seed": definition.seed_of(point.arguments, replicate),
-            "document": document,
-        }
-        with open(self.path, "a", encoding="utf-8") as file:
-            file.write(json.dumps(record) + "\n")
-            file.flush()
-            os.fsync(file.fileno())
-
-    def why_left_out(self, point):
-        """The reason why this machine cannot really run the point; None if it can."""
-        for (arguments, _), document in self.known.items():
-            if arguments == point.arguments and missing.of_all(document):
-                return document["reason"]
-        return None
-
-
-def measure(harness, point, replicate, order):
-    """Makes one run in a process of its own. Returns its document and "", or None and the reason in one line."""
-    words, place = point.arguments, []
-    if words[0] not in definition.COMMANDS:
-        words = definition.merged(words, [f"--seed={definition.seed_of(words, replicate)}"])
-        place = [f"--block={replicate}", f"--order={order}", f"--replicate={replicate}"]
-    command = [harness, *words, "--json", "--progress=none", *place]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, preexec_fn=ends_with_us())
-    if done.returncode == 130:
-        raise KeyboardInterrupt
-    if len(done.stdout.splitlines()) > 1:
-        raise InputError(f"{' '.join(point.arguments)}: makes several runs of one point; give no lists, and no --reps")
-    try:
-        document = json.loads(done.stdout)
-    except json.JSONDecodeError:
-        return None, (done.stderr.strip().splitlines() or [f"exit status {done.returncode}"])[-1]
-    if "status" not in document:   # a document of limits, whose notes say what disturbed it
-        document |= {"status": "noisy" if document["notes"] else "ok", "reason": "; ".join(document["notes"]), "interrupted": False}
-    if document["status"] not in COUNTS:
-        return None, f"{document['status']}: {document['reason']}"
-    if document["interrupted"]:
-        raise KeyboardInterrupt
-    return document, ""
-
-
-def run(experiment, harness, results):
-    """Measures the runs that have no result yet. Returns those that failed: point, replicate, reason."""
-    failures = []
-    begun, made = time.monotonic(), 0
-    plan = []
-    for replicate in range(experiment.replicates):
-        block = experiment.distinct()
-        random.Random(replicate).shuffle(block)
-        plan += [(point, replicate, order) for order, point in enumerate(block)]
-    for at, (point, replicate, order) in enumerate(plan):
-        if (point.arguments, replicate) in results.known or results.why_left_out(point) is not None:
-            continue
-        left = (time.monotonic() - begun) / made * (len(plan) - at) if made else None
-        ready = f", at most {left / 60:.1f} min left" if left else ""
-        print(f"[{at + 1}/{len(plan)}{ready}] {' '.join(point.arguments)}", file=sys.stderr)
-        document, failure = measure(harness, point, replicate, order)
-        made += 1
-        if failure:
-            failures.append((point, replicate, failure))
-            continue
-        results.add(point, replicate, document)
-    return failures
-
-
 def rows(experiment, results, failures=()):
     """The rows to draw, one for each run of a point: panel, curve, x, replicate, run, y, noisy; and the gaps."""
     out = []
-    failed = {(point.arguments, replicate): why for point, replicate, why in failures}
+    failed = {(failure.point.arguments, failure.replicate): failure.reason for failure in failures}
     gaps = []
     for point in experiment.points:
         place = (point.panel, point.curve, point.x)
@@ -361,15 +241,15 @@ def experiment_main(harness, arguments):
         check_known(experiment, results, ran)
     else:
         try:
-            failures = run(experiment, harness, results)
-        except KeyboardInterrupt:
-            print(f"experiment: interrupted; the same command goes on ({results.path})", file=sys.stderr)
+            failures = Driver(experiment, Local(harness), {"": results}, folder).run()
+        except KeyboardInterrupt as interrupted:
+            print(f"experiment: interrupted; {interrupted} ({results.path})", file=sys.stderr)
             return 130
     drawn, gaps = rows(experiment, results, failures)
     print(summary(experiment, drawn, gaps))
     drawing = draw(request, experiment, drawn, gaps, results, folder)
-    for point, _, why in failures:
-        print(f"experiment: failed: {' '.join(point.arguments)}: {why}", file=sys.stderr)
+    for failure in failures:
+        print(f"experiment: failed: {' '.join(failure.point.arguments)}: {failure.reason}", file=sys.stderr)
     return 1 if failures or not drawing else 0
 
 

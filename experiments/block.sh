@@ -1,0 +1,53 @@
+#!/usr/bin/env bash
+# Runs the points of one block, one after the other, each in a process of its own. It is all that a sweep starts on a machine, so it
+# needs bash, coreutils and a harness, and neither Python nor anything installed.
+#
+#   block.sh HARNESS POINTS RECORDS
+#
+# A line of POINTS is the number of a point and the words of its command, as the shell quotes them. RECORDS gets JSON lines: one when
+# a point begins, and one with its outcome:
+#     {"begins": 3, "node": "n1", "at": 1764200000.5}
+#     {"point": 3, "node": "n1", "began": 1764200000.5, "ended": 1764200001.5, "exit": 0, "said": "", "document": {...}}
+# "said" is the last line of stderr; "document" is null if the point printed anything but one line of JSON. While points run, the file is
+# RECORDS.part; a rename at the end tells that all of them ran. Each call has files of its own, so no two machines write to one.
+#
+# Exit status: 0 if every point ran, whatever came of it; 2 for a wrong call; 3 if RECORDS cannot be written; 130 if a point was interrupted.
+set -uo pipefail
+[ $# = 3 ] || { printf 'block.sh: the usage is block.sh HARNESS POINTS RECORDS\n' >&2; exit 2; }
+harness=$1 points=$2 records=$3
+node=${LATCHLAB_NODE:-${SLURMD_NODENAME:-$(uname -n)}}
+
+# now: prints the time in seconds since 1970. Some locales write a comma, which JSON does not allow.
+now() {
+  local at=${EPOCHREALTIME:-$(date +%s.%N)}
+  printf '%s' "${at/,/.}"
+}
+
+# keep FORMAT VALUES...: writes a record.
+keep() {
+  # shellcheck disable=SC2059  # callers give the format
+  printf "$@" >&3 || { printf 'block.sh: %s.part cannot be written\n' "$records" >&2; exit 3; }
+}
+
+# The kernel ends the run when this script ends, for whatever reason, so that no run goes on alone.
+with_us=()
+if setpriv --pdeathsig KILL true 2>/dev/null; then with_us=(setpriv --pdeathsig KILL); fi
+
+exec 3>"$records.part" || exit 3
+stderr=$records.stderr
+while read -r number words <&4; do
+  eval "set -- $words"
+  began=$(now)
+  keep '{"begins": %d, "node": "%s", "at": %s}\n' "$number" "$node" "$began"
+  document=$(exec "${with_us[@]}" "$harness" "$@" 2>"$stderr" </dev/null 3>&- 4>&-)
+  status=$?
+  said=$(tail -n 1 "$stderr" | tr -d '\000-\037')
+  said=${said//\\/\\\\} said=${said//\"/\\\"}
+  case $document in *$'\n'*) document=null said="several runs" ;; '{'*'}') ;; *) document=null ;; esac
+  keep '{"point": %d, "node": "%s", "began": %s, "ended": %s, "exit": %d, "said": "%s", "document": %s}\n' \
+    "$number" "$node" "$began" "$(now)" "$status" "$said" "$document"
+  [ "$status" != 130 ] || exit 130
+done 4<"$points"
+rm -f "$stderr"
+exec 3>&-
+mv "$records.part" "$records" || exit 3

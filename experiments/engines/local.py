@@ -1,0 +1,55 @@
+"""Runs the tasks of a sweep on this machine, one after the other."""
+import pathlib
+import signal
+import subprocess
+
+from child import ends_with_us
+from engines import End
+
+SCRIPT = pathlib.Path(__file__).resolve().parents[1] / "block.sh"
+LOOK = 0.1   # seconds between two looks at the records; only reports wait for it
+
+
+class Local:
+    kinds = [""]
+    at_once = 1
+
+    def __init__(self, harness):
+        self.binary = pathlib.Path(harness).resolve()
+        self.child = None   # (task, process)
+
+    def harness(self, _kind):
+        return self.binary
+
+    def start(self, tasks):
+        (task,) = tasks
+        command = [SCRIPT, self.binary, task.file("points"), task.file("records")]
+        with open(task.file("log"), "wb") as log:
+            process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, preexec_fn=ends_with_us())
+        self.child = task, process
+
+    def live(self, tasks):
+        return [task for task in tasks if self.child and task is self.child[0] and self.child[1].poll() is None]
+
+    def end(self, task):
+        if not self.child or task is not self.child[0]:
+            return End("the program that started it has ended", blame=False, again=True)
+        status = self.child[1].returncode
+        if status == 130:
+            raise KeyboardInterrupt
+        if status < 0:
+            return End(f"killed by {signal.Signals(-status).name}", blame=True, again=True)
+        said = task.file("log").read_text(encoding="utf-8", errors="replace").strip().splitlines()
+        return End(said[-1] if said else f"block.sh: exit status {status}", blame=False, again=False)
+
+    def wait(self):
+        try:
+            self.child[1].wait(LOOK)
+        except subprocess.TimeoutExpired:
+            pass
+
+    def stop(self):
+        if self.child and self.child[1].poll() is None:
+            self.child[1].terminate()   # the kernel ends its run
+            self.child[1].wait()
+        return "the same command goes on"
