@@ -55,6 +55,8 @@ class Task:
     read: int = 0     # bytes of the records that were read
     done: set = field(default_factory=set)       # the numbers of points with an outcome
     running: int | None = None                   # the number of the point that began last, and has no outcome
+    where: str = ""                              # the node that runs it
+    since: float = 0                             # when the point began, in seconds since 1970
 
     @property
     def name(self):
@@ -108,7 +110,7 @@ class Task:
             try:
                 record = json.loads(line)
                 if "begins" in record:
-                    self.running = record["begins"]
+                    self.running, self.where, self.since = record["begins"], record["node"], record["at"]
                 elif record["point"] not in self.done and not is_interrupted(record):
                     out.append(self.outcome(record))
             except (json.JSONDecodeError, KeyError, TypeError, IndexError):

@@ -22,6 +22,7 @@ import gaps as missing  # noqa: E402
 import run as runner  # noqa: E402
 from driver import Driver  # noqa: E402
 from engines.local import Local  # noqa: E402
+from plan import Plan  # noqa: E402
 from results import last_run  # noqa: E402
 from smoke_testing import kill_with_child, skip_if_lacking  # noqa: E402
 
@@ -32,8 +33,9 @@ def measured_once(point, harness=HARNESS):
     with tempfile.TemporaryDirectory() as there, contextlib.redirect_stderr(io.StringIO()):
         folder = pathlib.Path(there)
         results = runner.Results(folder, "binary")
-        failures = Driver(experiment, Local(harness), {"": results}, folder).run()
-        return results.known.get((point.arguments, 0)), failures[0].reason if failures else ""
+        plan = Plan(experiment, {"": results})
+        Driver(plan, Local(harness), folder).run()
+        return results.known.get((point.arguments, 0)), next(iter(plan.failures.values()), "")
 
 
 class Definitions(unittest.TestCase):
@@ -161,8 +163,9 @@ class Limits(unittest.TestCase):
         self.experiment.replicates = 1
         results = runner.Results(self.folder / "out", "binary")
         with contextlib.redirect_stderr(io.StringIO()):
-            failures = Driver(self.experiment, Local(harness), {"": results}, self.folder).run()
-        return runner.rows(self.experiment, results, failures)
+            plan = Plan(self.experiment, {"": results})
+            Driver(plan, Local(harness), self.folder / "out").run()
+        return runner.rows(self.experiment, results, plan.failures)
 
     def test_all_points_of_a_document_come_from_one_run(self):
         drawn, gaps = self.measured(LIMITS)
@@ -561,7 +564,7 @@ class Words(unittest.TestCase):
             (["policies", "--out=/proc/nowhere"], "--out: /proc/nowhere"),
             (["policies", "--paper", "--width=wide"], "--width=wide: a number of points from 72 to 2000"),
             (["policies", "--font-size=9"], "--font-size=9: the size of a figure with --paper; this is one without"),
-            (["policies", "--redraw", "--out=/proc/nowhere"], "--redraw: /proc/nowhere/results.jsonl: No such file"),
+            (["policies", "--redraw", "--out=/proc/nowhere"], "--redraw: there is no result in /proc/nowhere/results.jsonl"),
             (["policies", "--", "--seed=two"], "--seed=two: the seed of the first block is a whole number"),
         ):
             with self.subTest(arguments=arguments):

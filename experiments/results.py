@@ -3,33 +3,33 @@
 A line is written once and at once, so a killed program loses at most the line that it was writing. A result counts if it has the same
 options and comes from the very same binary.
 """
+import hashlib
 import json
 import os
+import pathlib
 
 import definition
 import gaps
 from input_error import InputError
 
 
+def digest(binary):
+    """Returns the hash that identifies a binary in results."""
+    return hashlib.sha256(pathlib.Path(binary).read_bytes()).hexdigest()
+
+
 class Results:
-    """The results that are known, and the file that keeps them."""
+    """The results that are known, and the file that keeps them. Reading changes nothing."""
 
     def __init__(self, folder, binary):
         self.binary = binary
         self.known = {}  # (arguments, replicate) -> document
         self.runs = {}   # the same -> where and when: node, began, ended
+        self.others = set()   # binaries of other results in the file
         self.path = folder / "results.jsonl"
-        try:
-            folder.mkdir(parents=True, exist_ok=True)
-            with open(self.path, "a+", encoding="utf-8") as file:
-                file.seek(0)
-                text = file.read()
-                if text and not text.endswith("\n"):
-                    file.write("\n")  # a killed run left an incomplete line
-        except OSError as error:
-            raise InputError(f"--out: {error.filename or folder}: {error.strerror}") from None
-        for record in records_in(text):
+        for record in records_in(self.path):
             if record.get("binary") != binary:
+                self.others.add(record.get("binary"))
                 continue
             arguments, replicate = tuple(record["arguments"]), record["replicate"]
             if record.get("seed") == definition.seed_of(arguments, replicate):
@@ -37,9 +37,7 @@ class Results:
                 self.runs[arguments, replicate] = {key: record[key] for key in ("node", "began", "ended") if key in record}
 
     def add(self, point, replicate, document, run):
-        """Keeps a document; `run` says where and when: node, began, ended."""
-        self.known[point.arguments, replicate] = document
-        self.runs[point.arguments, replicate] = run
+        """Keeps a document; `run` says where and when: node, began, ended. Raises OSError, and then keeps nothing."""
         record = {
             "binary": self.binary,
             "curve": point.curve,
@@ -50,10 +48,20 @@ class Results:
             **run,
             "document": document,
         }
-        with open(self.path, "a", encoding="utf-8") as file:
-            file.write(json.dumps(record) + "\n")
-            file.flush()
-            os.fsync(file.fileno())
+        line = json.dumps(record).encode() + b"\n"
+        try:
+            with open(self.path, "ab+") as file:
+                if file.tell() > 0:
+                    file.seek(-1, os.SEEK_END)
+                    if file.read(1) != b"\n":
+                        line = b"\n" + line   # a killed program, or a full disk, left an incomplete line
+                file.write(line)
+                file.flush()
+                os.fsync(file.fileno())
+        except OSError as error:
+            raise OSError(error.errno, error.strerror, self.path) from None
+        self.known[point.arguments, replicate] = document
+        self.runs[point.arguments, replicate] = run
 
     def why_left_out(self, point):
         """The reason why this machine cannot really run the point; None if it can."""
@@ -63,29 +71,32 @@ class Results:
         return None
 
 
-def records_in(text):
-    """Yields the records of a results.jsonl."""
+def records_in(path):
+    """Returns the records of a results.jsonl; none if there is no file."""
+    try:
+        text = path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        return []
+    except OSError as error:
+        raise InputError(f"--out: {path}: {error.strerror}") from None
+    records = []
     for line in text.splitlines():
         try:
-            record = json.loads(line)
+            records.append(json.loads(line))
         except json.JSONDecodeError:
             continue   # a killed run left an incomplete line
-        if isinstance(record, dict):
-            yield record
+    return [record for record in records if isinstance(record, dict)]
 
 
 def last_run(folder):
     """Returns the hash of the binary that wrote last into the folder, the processors of its machine, and the options of that run."""
     path = folder / "results.jsonl"
     last = None
-    try:
-        for record in records_in(path.read_text(encoding="utf-8")):
-            try:
-                last = record["binary"], (record["document"].get("machine") or {}).get("processors"), record["arguments"]
-            except (KeyError, TypeError, AttributeError):
-                continue
-    except OSError as error:
-        raise InputError(f"--redraw: {path}: {error.strerror}; without --redraw it would be measured") from None
+    for record in records_in(path):
+        try:
+            last = record["binary"], (record["document"].get("machine") or {}).get("processors"), record["arguments"]
+        except (KeyError, TypeError, AttributeError):
+            continue
     if last is None:
         raise InputError(f"--redraw: there is no result in {path}; without --redraw it would be measured")
     return last

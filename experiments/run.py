@@ -21,9 +21,6 @@ says what was measured, on which machine, and what is missing.
 another machine.
 Exit status: 0; 1 if a run failed; 2 for wrong input; 130 after an interruption.
 """
-import hashlib
-import json
-import os
 import pathlib
 import signal
 import statistics
@@ -33,10 +30,11 @@ from dataclasses import dataclass, field
 import definition
 import gaps as missing
 from driver import Driver
-from engines.local import Local
+from engines import engine_of
 from gaps import Gap, NoNumber
 from input_error import InputError
-from results import Results, last_run
+from plan import Plan
+from results import Results, digest, last_run
 
 SIZES = {"--width": (72, 2000), "--height": (72, 2000), "--font-size": (4, 40)}   # in points: the least and the most
 
@@ -105,10 +103,10 @@ def points(name, value):
     return number
 
 
-def rows(experiment, results, failures=()):
+def rows(experiment, results, failures=None):
     """The rows to draw, one for each run of a point: panel, curve, x, replicate, run, y, noisy; and the gaps."""
     out = []
-    failed = {(failure.point.arguments, failure.replicate): failure.reason for failure in failures}
+    failed = {(arguments, replicate): reason for (_, arguments, replicate), reason in (failures or {}).items()}
     gaps = []
     for point in experiment.points:
         place = (point.panel, point.curve, point.x)
@@ -235,22 +233,22 @@ def experiment_main(harness, arguments):
         blocks = f"{experiment.replicates} replicates{'' if experiment.command else ', each with a seed of its own'}"
         print(f"{len(points)} different runs, {blocks}", file=sys.stderr)
         return 0
-    results = Results(folder, binary or hashlib.sha256(pathlib.Path(harness).read_bytes()).hexdigest())
-    failures = []
+    results = Results(folder, binary or digest(harness))
+    plan = Plan(experiment, {"": results})
     if request.redraw:
         check_known(experiment, results, ran)
     else:
         try:
-            failures = Driver(experiment, Local(harness), {"": results}, folder).run()
+            Driver(plan, engine_of("local", harness), folder).run()
         except KeyboardInterrupt as interrupted:
             print(f"experiment: interrupted; {interrupted} ({results.path})", file=sys.stderr)
             return 130
-    drawn, gaps = rows(experiment, results, failures)
+    drawn, gaps = rows(experiment, results, plan.failures)
     print(summary(experiment, drawn, gaps))
     drawing = draw(request, experiment, drawn, gaps, results, folder)
-    for failure in failures:
-        print(f"experiment: failed: {' '.join(failure.point.arguments)}: {failure.reason}", file=sys.stderr)
-    return 1 if failures or not drawing else 0
+    for (_, arguments, _), reason in plan.failures.items():
+        print(f"experiment: failed: {' '.join(arguments)}: {reason}", file=sys.stderr)
+    return 1 if plan.failures or not drawing else 0
 
 
 if __name__ == "__main__":

@@ -4,7 +4,7 @@ import signal
 import subprocess
 
 from child import ends_with_us
-from engines import End
+from engines.end import End
 
 SCRIPT = pathlib.Path(__file__).resolve().parents[1] / "block.sh"
 LOOK = 0.1   # seconds between two looks at the records; only reports wait for it
@@ -17,6 +17,12 @@ class Local:
     def __init__(self, harness):
         self.binary = pathlib.Path(harness).resolve()
         self.child = None   # (task, process)
+
+    def prepare(self):
+        """The binary is there."""
+
+    def nodes(self):
+        return "this machine"
 
     def harness(self, _kind):
         return self.binary

@@ -1,0 +1,11 @@
+"""Why a task of a sweep ended."""
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class End:
+    """Why a task ended before all of its points ran."""
+
+    reason: str
+    blame: bool   # the point that ran then is to blame, so it counts as failed
+    again: bool   # the other points may be tried by another task

@@ -1,0 +1,121 @@
+"""What a sweep has to run, and how much of it is done: the same for the program that runs it and for one that looks at it."""
+import json
+import statistics
+
+import blocks
+import definition
+from input_error import InputError
+from results import Results, digest
+
+SCHEMA = 1
+
+
+class Plan:
+    """The blocks of an experiment on each kind of machine. `results` has the Results of each kind."""
+
+    def __init__(self, experiment, results, failures=None):
+        self.experiment, self.results = experiment, results
+        self.failures = failures or {}   # (kind, arguments, replicate) -> reason
+        self.size = len(experiment.distinct())   # runs of a block
+
+    def pending(self, kind, replicate):
+        """Returns the points of a block that still have to run, each with its place in the block."""
+        results = self.results[kind]
+        return [
+            (place, point)
+            for place, point in enumerate(blocks.order(self.experiment, replicate))
+            if (point.arguments, replicate) not in results.known
+            and (kind, point.arguments, replicate) not in self.failures
+            and results.why_left_out(point) is None
+        ]
+
+    def blocks(self):
+        return [(kind, replicate) for kind in self.results for replicate in range(self.experiment.replicates)]
+
+    def total(self):
+        return self.size * len(self.blocks())
+
+    def left(self, kind):
+        return sum(len(self.pending(kind, replicate)) for replicate in range(self.experiment.replicates))
+
+    def done(self, kind):
+        results = self.results[kind]
+        return sum((point.arguments, replicate) in results.known
+                   for point in self.experiment.distinct() for replicate in range(self.experiment.replicates))
+
+    def node_of(self, kind, replicate):
+        """Returns the node that ran the beginning of a block, so that it runs the rest too; "" if any may."""
+        runs = self.results[kind].runs
+        nodes = [run.get("node", "") for (_, of), run in runs.items() if of == replicate]
+        return nodes[-1] if nodes else ""
+
+    def seconds(self):
+        """The median time of the runs so far; None before the first."""
+        took = [run["ended"] - run["began"] for results in self.results.values() for run in results.runs.values() if "ended" in run]
+        return statistics.median(took) if took else None
+
+    def seconds_left(self, at_once):
+        """Estimates the time that is left if so many tasks run at once; None before the first result."""
+        if (each := self.seconds()) is None:
+            return None
+        runs = [len(self.pending(*block)) for block in self.blocks()]
+        return each * max(sum(runs) / at_once, max(runs, default=0))
+
+
+def in_words(seconds):
+    """Returns a time as people say it."""
+    if seconds < 100:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.1f} min" if seconds < 6000 else f"{seconds / 3600:.1f} h"
+
+
+def save(folder, experiment, engine, words):
+    """Writes sweep.json, which tells what the folder is for."""
+    kept = {
+        "schema": SCHEMA,
+        "command": words,
+        "name": experiment.name,
+        "replicates": experiment.replicates,
+        "points": [point.arguments for point in experiment.distinct()],
+        "kinds": {kind: digest(engine.harness(kind)) for kind in engine.kinds},
+    }
+    part = folder / "sweep.json.part"
+    part.write_text(json.dumps(kept, indent=1), encoding="utf-8")
+    part.rename(folder / "sweep.json")
+
+
+def folder_of(folder, kind):
+    return folder / kind if kind else folder
+
+
+def load(folder):
+    """Returns the plan of a folder, as its files tell it now, and its command. Writes nothing. Raises InputError."""
+    try:
+        kept = json.loads((folder / "sweep.json").read_text(encoding="utf-8"))
+        if kept["schema"] != SCHEMA:
+            raise InputError(f"{folder}/sweep.json: schema {kept['schema']}; this program knows {SCHEMA}")
+        points = [definition.Point(0, "", None, tuple(arguments)) for arguments in kept["points"]]
+        experiment = definition.Experiment(kept["name"], "", "", "", kept["replicates"], [], points)
+        results = {kind: Results(folder_of(folder, kind), binary) for kind, binary in kept["kinds"].items()}
+        command = kept["command"]
+    except OSError as error:
+        raise InputError(f"{folder}: is no folder of a sweep: sweep.json: {error.strerror}") from None
+    except (ValueError, KeyError, TypeError, AttributeError):
+        raise InputError(f"{folder}: is no folder of a sweep: its sweep.json is something else") from None
+    return Plan(experiment, results, failures_in(folder)), command
+
+
+def failures_in(folder):
+    """Returns the runs that failed in the last call: (kind, arguments, replicate) -> reason."""
+    failures = {}
+    try:
+        text = (folder / "failures.jsonl").read_text(encoding="utf-8")
+    except OSError:
+        return {}
+    for line in text.splitlines():
+        try:
+            record = json.loads(line)
+            failures[record["kind"], tuple(record["arguments"]), record["replicate"]] = record["reason"]
+        except (ValueError, KeyError, TypeError):
+            continue   # a killed program left an incomplete line
+    return failures

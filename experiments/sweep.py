@@ -1,0 +1,190 @@
+"""Runs every point of the lists on the command line, in blocks, on this machine or on a cluster; `./bench sweep` runs it.
+
+    ./bench sweep --out=DIR [--on=ENGINE] [--replicates=5] [--seed=1] [--dry-run] OPTIONS OF RUNS
+    ./bench sweep status DIR
+
+A point is one of the product of all lists among the options of runs. A block is every point once, in random order; all its runs share
+a seed, and one machine runs all of it. There are as many blocks as replicates. Each run is a process of its own.
+
+The results go into DIR/results.jsonl, which `./bench export` reads. Results are kept at once, so after an interruption the same command
+goes on where it stopped: no run is lost, and none is made twice. --dry-run prints the runs, and how long they would take if some ran
+before. `status` says from anywhere what is done and what is left.
+
+Exit status: 0; 1 if a run failed; 2 for wrong input; 130 after an interruption.
+"""
+import json
+import pathlib
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import dataclass, field
+
+import blocks
+import definition
+import plan as plans
+from driver import Driver
+from engines import engine_of
+from input_error import InputError
+from results import Results, digest
+
+USAGE = "./bench sweep --out=DIR [--on=ENGINE] [--replicates=5] [--seed=1] [--dry-run] OPTIONS OF RUNS"
+MOST = 10_000
+OURS = {"sweep.json", "results.jsonl", "failures.jsonl", "tasks"}
+# Options of runs that mean nothing here, each with its replacement.
+INSTEAD = {
+    "reps": "--replicates=N",
+    "replicate": "--replicates=N",
+    "block": "--seed=N",
+    "order": "--seed=N",
+    "json": "--out=DIR",
+    "profile": "harness --profile=FILE",
+    "progress": "nothing",
+}
+
+
+@dataclass
+class Request:
+    out: pathlib.Path | None = None
+    on: str = "local"
+    replicates: int = 5
+    dry: bool = False
+    options: list = field(default_factory=list)   # options of runs, as --name=value
+
+
+def number(name, text, least, most):
+    if not text.isascii() or not text.isdigit() or not least <= int(text) <= most:
+        raise InputError(f"--{name}: '{text}' is not a whole number from {least} to {most}")
+    return int(text)
+
+
+def parse(arguments):
+    request = Request()
+    for argument in arguments:
+        name, equals, text = argument.removeprefix("--").partition("=")
+        if argument == "--dry-run":
+            request.dry = True
+        elif not argument.startswith("--") or not equals:
+            raise InputError(f"'{argument}': there are --dry-run, and options as --name=value; {USAGE}")
+        elif name in INSTEAD:
+            raise InputError(f"--{name} has no meaning in a sweep; write {INSTEAD[name]}")
+        elif name == "out" and text:
+            request.out = pathlib.Path(text)
+        elif name == "on":
+            request.on = text
+        elif name == "replicates":
+            request.replicates = number(name, text, 1, MOST)
+        elif name == "seed":
+            number(name, text, 0, 2**64 - 1 - MOST)
+            request.options.append(argument)
+        else:
+            request.options.append(argument)
+    if request.out is None:
+        raise InputError(f"--out=DIR is missing, the folder that gets the results; {USAGE}")
+    return request
+
+
+def points_of(harness, options):
+    """Returns the product of all lists in the options, which the harness itself expands."""
+    done = subprocess.run([harness, "points", *options], capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        raise InputError((done.stderr.strip().splitlines() or ["harness points failed"])[-1].removeprefix("harness: "))
+    words = [tuple(json.loads(line)["words"]) for line in done.stdout.splitlines()]
+    for each in words:
+        if words.count(each) > 1:
+            raise InputError(f"{' '.join(each)} is there twice; a sweep runs each point once in a block")
+    return [definition.Point(0, "", None, each) for each in words]
+
+
+def check_folder(folder, kinds):
+    """Refuses a folder with files that are not of a sweep."""
+    if not folder.is_dir():
+        return
+    there = {path.name for path in folder.iterdir()}
+    if there and "sweep.json" not in there:
+        raise InputError(f"--out: {folder} has no sweep.json, but '{min(there)}': it is no folder of a sweep; give another")
+    if strange := there - OURS - set(kinds):
+        raise InputError(f"--out: {folder}/{min(strange)} is no file of a sweep; move it away, or give another folder")
+
+
+def results_of(folder, engine):
+    """Returns the Results of each kind. Refuses those of another binary, with which ours must not be mixed."""
+    results = {kind: Results(plans.folder_of(folder, kind), digest(engine.harness(kind))) for kind in engine.kinds}
+    for of in results.values():
+        if of.others:
+            raise InputError(f"{of.path}: has results of another binary; give another --out, or build that commit again")
+    return results
+
+
+def dry_run(plan, engine):
+    for point in plan.experiment.distinct():
+        print(" ".join([str(engine.harness(engine.kinds[0])), *point.arguments]))
+    seconds = plan.seconds_left(min(engine.at_once, len(plan.blocks())))
+    estimate = f"about {plans.in_words(seconds)}, as runs in this folder took" if seconds is not None else "no estimate, since none ran here yet"
+    left = sum(plan.left(kind) for kind in plan.results)
+    print(f"{plan.size} points, {len(plan.blocks())} blocks on {engine.nodes()}; {left} of {plan.total()} runs left: {estimate}", file=sys.stderr)
+
+
+def status(folder):
+    """Prints what is done and what is left."""
+    plan, command = plans.load(folder)
+    tasks = blocks.tasks_in(folder / "tasks")
+    for task in tasks:
+        for outcome in task.news():   # what no program has collected yet
+            if not outcome.failure:
+                plan.results[task.kind].known[outcome.arguments, task.replicate] = outcome.document
+                plan.results[task.kind].runs[outcome.arguments, task.replicate] = outcome.run
+    print(f"{' '.join(command)}\n{plan.size} points, {plan.experiment.replicates} blocks")
+    for kind in plan.results:
+        failed = sum(of == kind for of, _, _ in plan.failures)
+        done, left = plan.done(kind), plan.left(kind)
+        out = plan.size * plan.experiment.replicates - done - failed - left
+        print(f"{kind + ': ' if kind else ''}{done} done, {failed} failed, {left} left" + (f", {out} left out" if out else ""))
+    if seconds := plan.seconds_left(max(1, len(tasks))):
+        print(f"about {plans.in_words(seconds)} left, as the runs so far took")
+    for task in tasks:
+        if task.running is not None:
+            since = f" for {time.time() - task.since:.0f} s"
+            print(f"{task.name}{f' on {task.where}' if task.where else ''}: {' '.join(task.arguments[task.running])}{since}")
+    for (kind, arguments, replicate), reason in plan.failures.items():
+        print(f"failed: {kind + ' ' if kind else ''}block {replicate}: {' '.join(arguments)}: {reason}")
+
+
+def sweep_main(harness, arguments):
+    if arguments[:1] == ["status"]:
+        if len(arguments) != 2:
+            raise InputError("status: name the folder: ./bench sweep status DIR")
+        status(pathlib.Path(arguments[1]))
+        return 0
+    request = parse(arguments)
+    engine = engine_of(request.on, harness)
+    points = points_of(harness, request.options)
+    experiment = definition.Experiment("sweep", "", "", "", request.replicates, [], points)
+    check_folder(request.out, engine.kinds)
+    engine.prepare()
+    plan = plans.Plan(experiment, results_of(request.out, engine))
+    if request.dry:
+        dry_run(plan, engine)
+        return 0
+    driver = Driver(plan, engine, request.out)
+    plans.save(request.out, experiment, engine, ["./bench", "sweep", *arguments])
+    try:
+        driver.run()
+    except KeyboardInterrupt as interrupted:
+        print(f"sweep: interrupted; {interrupted}", file=sys.stderr)
+        return 130
+    for (kind, arguments, replicate), reason in plan.failures.items():
+        print(f"sweep: failed: {kind + ' ' if kind else ''}block {replicate}: {' '.join(arguments)}: {reason}", file=sys.stderr)
+    for kind, results in plan.results.items():
+        print(f"{plan.done(kind)} of {plan.size * experiment.replicates} runs are in {results.path}")
+    return 1 if plan.failures else 0
+
+
+if __name__ == "__main__":
+    for interruption in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(interruption, signal.default_int_handler)
+    try:
+        sys.exit(sweep_main(sys.argv[1], sys.argv[2:]))
+    except InputError as wrong:
+        print(f"sweep: {wrong}", file=sys.stderr)
+        sys.exit(2)
