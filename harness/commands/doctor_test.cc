@@ -29,6 +29,7 @@ class Fixture {
     put("/proc/loadavg", "0.01 0.02 0.03 1/100 1234\n");
     put("/proc/stat", "cpu  10 0 20 300 5 0 1 4 0 0\ncpu0 5 0 10 150 2 0 1 2 0 0\n");
     put("/proc/sys/kernel/numa_balancing", "0\n");
+    put("/proc/sys/kernel/random/boot_id", "5f0e6c1a-0000-4000-8000-000000000001\n");
     put("/proc/sys/kernel/perf_event_paranoid", "4\n");
     put("/sys/kernel/mm/transparent_hugepage/enabled", "always [madvise] never\n");
     put("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor", "performance\n");
@@ -367,6 +368,8 @@ TEST_CASE("on a machine without /proc and /sys every fact is missing with a reas
   CHECK_FALSE(machine.model);
   CHECK_FALSE(machine.model.reason.empty());
   CHECK_FALSE(machine.microcode);
+  CHECK_FALSE(machine.boot_id);
+  CHECK(machine.boot_id.reason == "/proc/sys/kernel/random/boot_id cannot be read");
   CHECK_FALSE(machine.governor);
   CHECK_FALSE(machine.thp);
   CHECK_FALSE(machine.numa_balancing);
@@ -400,6 +403,7 @@ TEST_CASE("machine facts are read from their files") {
   const MachineInfo machine = read_machine(here(), fixture.root());
   CHECK(*machine.model == "Latch 9000");
   CHECK(*machine.microcode == "0x2b");
+  CHECK(*machine.boot_id == "5f0e6c1a-0000-4000-8000-000000000001");
   CHECK(*machine.governor == "performance");
   CHECK(*machine.thp == "madvise");
   CHECK_FALSE(*machine.virtual_machine);

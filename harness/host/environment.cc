@@ -344,6 +344,8 @@ MachineInfo read_machine(const Topology& topology, const Root& root) {
   } else {
     out.hostname = out.kernel = OrReason<std::string>::missing("uname fails");
   }
+  constexpr const char* kBootId = "/proc/sys/kernel/random/boot_id";
+  out.boot_id = measured(read_fact(root, kBootId), fmt::format("{} cannot be read", kBootId));
   const std::string cpuinfo = read_fact(root, "/proc/cpuinfo").value_or("");
   out.model = measured(field(cpuinfo, "model name"), "/proc/cpuinfo has no model name");
   out.microcode = measured(field(cpuinfo, "microcode"), "/proc/cpuinfo has no microcode");

@@ -37,6 +37,7 @@ struct RtmInfo {
 
 struct MachineInfo {
   OrReason<std::string> hostname;
+  OrReason<std::string> boot_id;  ///< new at every boot: processes with the same one share a running kernel
   OrReason<std::string> model;
   OrReason<std::string> microcode;
   std::string topology;         ///< e.g. "1 socket, 1 NUMA node, 1 cluster, 2 cores, 2 processors (all allowed)"

@@ -113,6 +113,7 @@ void describe(Like<RtmInfo> auto& r, auto& field) {
 
 void describe(Like<MachineInfo> auto& m, auto& field) {
   field("hostname", m.hostname);
+  field("boot_id", m.boot_id, "new at every boot; results with the same one are of one machine, whatever its names");
   field("model", m.model);
   field("microcode", m.microcode);
   field("topology", m.topology);

@@ -33,6 +33,7 @@ inline RunResult full_result() {
              .libraries = {{"fmt", "9.1"}}};
   MachineInfo& m = r.machine;
   m.hostname = std::string("here");
+  m.boot_id = std::string("5f0e6c1a-0000-4000-8000-000000000001");
   m.kernel = std::string("Linux 6");
   m.memory_bytes = u64{1} << 30;
   m.model = std::string("a processor");

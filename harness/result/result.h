@@ -541,7 +541,7 @@ void describe(Like<BuildInfo> auto& b, auto& field) {
 }
 
 struct RunResult {
-  static constexpr u32 kSchemaVersion = 14;
+  static constexpr u32 kSchemaVersion = 15;
   std::string run_id;
   std::string point_hash;
   std::string started;
