@@ -11,6 +11,8 @@
 # "said" is the last line of stderr; "document" is null if the point printed anything but one line of JSON. While points run, the file is
 # RECORDS.part; a rename at the end tells that all of them ran. Each call has files of its own, so no two machines write to one.
 #
+# It stops if POINTS is removed, which tells that another call runs what is left of the block.
+#
 # Exit status: 0 if every point ran, whatever came of it; 2 for a wrong call; 3 if RECORDS cannot be written; 130 if a point was interrupted.
 set -uo pipefail
 [ $# = 3 ] || { printf 'block.sh: the usage is block.sh HARNESS POINTS RECORDS\n' >&2; exit 2; }
@@ -33,9 +35,14 @@ keep() {
 with_us=()
 if setpriv --pdeathsig KILL true 2>/dev/null; then with_us=(setpriv --pdeathsig KILL); fi
 
+# A task runs once. A second call would overwrite what the first one measured.
+[ ! -e "$records" ] || { printf 'block.sh: %s is there already\n' "$records" >&2; exit 2; }
+set -o noclobber
 exec 3>"$records.part" || exit 3
+set +o noclobber
 stderr=$records.stderr
 while read -r number words <&4; do
+  [ -e "$points" ] || { printf 'block.sh: %s was removed\n' "$points" >&2; exit 2; }
   eval "set -- $words"
   began=$(now)
   keep '{"begins": %d, "node": "%s", "at": %s}\n' "$number" "$node" "$began"

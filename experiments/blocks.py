@@ -91,6 +91,10 @@ class Task:
     def is_whole(self):
         return self.file("records").exists()
 
+    @property
+    def has_begun(self):
+        return self.is_whole or self.file("records.part").exists()
+
     def news(self):
         """Returns the outcomes since the last call."""
         for ending in ("records", "records.part"):   # in this order, since the second becomes the first

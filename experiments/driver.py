@@ -45,9 +45,15 @@ class Driver:
                 break
             if (kind, replicate) in busy or not (pending := self.plan.pending(kind, replicate)):
                 continue
+            node = self.plan.node_of(kind, replicate)
+            if node and self.engine.lost(kind, node):   # the rest of the block cannot be paired with what another node measured
+                aside = self.plan.results[kind].put_aside(replicate)
+                pending = self.plan.pending(kind, replicate)
+                self.say(f"{kind} block{replicate}: node {node} is down; {aside} results are put aside, and the block begins anew "
+                         "on another")
+                node = ""
             attempt = self.tries[kind, replicate] = self.tries.get((kind, replicate), 0) + 1
-            task = blocks.Task(kind, replicate, attempt, [point.arguments for _, point in pending], self.folder,
-                               node=self.plan.node_of(kind, replicate))
+            task = blocks.Task(kind, replicate, attempt, [point.arguments for _, point in pending], self.folder, node=node)
             task.write([place for place, _ in pending])
             tasks.append(task)
         return tasks
@@ -79,6 +85,7 @@ class Driver:
         block = task.kind, task.replicate
         if task.left:
             end = self.engine.end(task)
+            self.say(f"{task.name}: {end.reason}; {len(task.left)} of its {len(task.arguments)} runs are left")
             if end.blame and task.running is not None:
                 self.fail(task, task.arguments[task.running], end.reason)
                 self.vain[block] = 0
@@ -91,6 +98,20 @@ class Driver:
         task.forget()
         self.tasks.remove(task)
 
+    def say(self, text):
+        """Says what happened to a task, for engines that run many at once."""
+        if self.engine.at_once > 1:
+            print(f"sweep: {text}", file=sys.stderr, flush=True)
+
+    def collect(self):
+        """Keeps the news of all tasks, and settles those that have ended."""
+        live = self.engine.live(self.tasks)
+        for task in list(self.tasks):
+            if task in live:
+                self.take(task)
+            else:
+                self.finish(task)
+
     def report(self, task):
         """Prints how much is left: at every run if one task runs at a time, otherwise now and then."""
         if self.engine.at_once > 1 and time.monotonic() - self.reported < REPORT:
@@ -102,23 +123,42 @@ class Driver:
             place, what = f"{total - left + 1}/{total}", " ".join(task.arguments[task.running])
         else:
             place, what = f"{total - left}/{total}", f"{len(self.plan.failures)} failed, {len(self.tasks)} tasks"
-        seconds = self.plan.seconds_left(min(self.engine.at_once, max(1, len(self.tasks))))
+        seconds = self.plan.seconds_left(max(1, sum(task.running is not None for task in self.tasks)))
         ready = f", about {plans.in_words(seconds)} left" if seconds is not None else ""
         print(f"[{place}{ready}] {what}", file=sys.stderr, flush=True)
+
+    def emit(self):
+        """Collects what came of earlier scripts, and has scripts written for what is missing. Returns how many tasks wait to be run, and
+        the paths of the new scripts."""
+        waiting = [task for task in self.tasks if not task.has_begun]
+        try:
+            self.tasks = [task for task in self.tasks if task.has_begun]
+            self.collect()
+            self.tasks += waiting
+            tasks = self.next_tasks()
+            self.tasks += tasks
+            return len(self.tasks), self.engine.emit(tasks)
+        except OSError as error:
+            raise InputError(f"{error.filename or self.folder}: {error.strerror}; what was kept stays") from None
+        finally:
+            self.said.close()
+
+    def start(self, tasks):
+        try:
+            self.engine.start(tasks)
+        except InputError:
+            for task in tasks:
+                task.forget()
+            raise
+        self.tasks += tasks
 
     def run(self):
         """Runs everything that is left. Raises KeyboardInterrupt with what to tell the user."""
         try:
             while True:
-                live = self.engine.live(self.tasks)
-                for task in list(self.tasks):
-                    if task in live:
-                        self.take(task)
-                    else:
-                        self.finish(task)
+                self.collect()
                 if tasks := self.next_tasks():
-                    self.engine.start(tasks)
-                    self.tasks += tasks
+                    self.start(tasks)
                 elif not self.tasks:
                     return
                 self.engine.wait()

@@ -63,6 +63,26 @@ class Results:
         self.known[point.arguments, replicate] = document
         self.runs[point.arguments, replicate] = run
 
+    def put_aside(self, replicate):
+        """Moves the results of a block to aside.jsonl, so that the block begins anew without them. Raises OSError."""
+        def is_of_block(record):
+            return record.get("replicate") == replicate and record.get("binary") == self.binary
+
+        records = records_in(self.path)
+        lines = [json.dumps(record) + "\n" for record in records if is_of_block(record)]
+        part = self.path.with_suffix(".jsonl.part")
+        with open(self.path.with_name("aside.jsonl"), "a", encoding="utf-8") as aside, open(part, "w", encoding="utf-8") as rest:
+            aside.writelines(lines)
+            rest.writelines(json.dumps(record) + "\n" for record in records if not is_of_block(record))
+            for file in (aside, rest):   # a result is in one of them, or in both if this program is killed, and never in none
+                file.flush()
+                os.fsync(file.fileno())
+        part.rename(self.path)
+        for made in [made for made in self.known if made[1] == replicate]:
+            del self.known[made]
+            self.runs.pop(made, None)
+        return len(lines)
+
     def why_left_out(self, point):
         """The reason why this machine cannot really run the point; None if it can."""
         for (arguments, _), document in self.known.items():

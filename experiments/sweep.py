@@ -1,6 +1,6 @@
 """Runs every point of the lists on the command line, in blocks, on this machine or on a cluster; `./bench sweep` runs it.
 
-    ./bench sweep --out=DIR [--on=ENGINE] [--replicates=5] [--seed=1] [--dry-run] OPTIONS OF RUNS
+    ./bench sweep --out=DIR [--on=ENGINE] [--replicates=5] [--seed=1] [--binary=[KIND:]PATH] [--emit=sbatch] [--dry-run] OPTIONS OF RUNS
     ./bench sweep status DIR
 
 A point is one of the product of all lists among the options of runs. A block is every point once, in random order; all its runs share
@@ -25,12 +25,14 @@ import definition
 import plan as plans
 from driver import Driver
 from engines import engine_of
+from engines.local import SCRIPT
 from input_error import InputError
 from results import Results, digest
 
-USAGE = "./bench sweep --out=DIR [--on=ENGINE] [--replicates=5] [--seed=1] [--dry-run] OPTIONS OF RUNS"
+USAGE = ("./bench sweep --out=DIR [--on=ENGINE] [--replicates=5] [--seed=1] [--binary=[KIND:]PATH] [--emit=sbatch] [--dry-run] "
+         "OPTIONS OF RUNS")
 MOST = 10_000
-OURS = {"sweep.json", "results.jsonl", "failures.jsonl", "tasks"}
+OURS = {"sweep.json", "results.jsonl", "failures.jsonl", "tasks", "aside.jsonl", "kinds.json", "sbatch"}
 # Options of runs that mean nothing here, each with its replacement.
 INSTEAD = {
     "reps": "--replicates=N",
@@ -49,6 +51,8 @@ class Request:
     on: str = "local"
     replicates: int = 5
     dry: bool = False
+    emit: bool = False
+    binaries: list = field(default_factory=list)  # values of --binary
     options: list = field(default_factory=list)   # options of runs, as --name=value
 
 
@@ -72,6 +76,12 @@ def parse(arguments):
             request.out = pathlib.Path(text)
         elif name == "on":
             request.on = text
+        elif name == "binary":
+            request.binaries.append(text)
+        elif name == "emit":
+            if text != "sbatch":
+                raise InputError(f"--emit={text}: there is --emit=sbatch")
+            request.emit = True
         elif name == "replicates":
             request.replicates = number(name, text, 1, MOST)
         elif name == "seed":
@@ -85,15 +95,16 @@ def parse(arguments):
 
 
 def points_of(harness, options):
-    """Returns the product of all lists in the options, which the harness itself expands."""
+    """Returns the product of all lists in the options, which the harness itself expands, and the index:policy pairs of the points."""
     done = subprocess.run([harness, "points", *options], capture_output=True, text=True, check=False)
     if done.returncode != 0:
         raise InputError((done.stderr.strip().splitlines() or ["harness points failed"])[-1].removeprefix("harness: "))
-    words = [tuple(json.loads(line)["words"]) for line in done.stdout.splitlines()]
+    said = [json.loads(line) for line in done.stdout.splitlines()]
+    words = [tuple(each["words"]) for each in said]
     for each in words:
         if words.count(each) > 1:
             raise InputError(f"{' '.join(each)} is there twice; a sweep runs each point once in a block")
-    return [definition.Point(0, "", None, each) for each in words]
+    return [definition.Point(0, "", None, each) for each in words], {each["pair"] for each in said}
 
 
 def check_folder(folder, kinds):
@@ -119,7 +130,7 @@ def results_of(folder, engine):
 def dry_run(plan, engine):
     for point in plan.experiment.distinct():
         print(" ".join([str(engine.harness(engine.kinds[0])), *point.arguments]))
-    seconds = plan.seconds_left(min(engine.at_once, len(plan.blocks())))
+    seconds = plan.seconds_left(min(engine.width, len(plan.blocks())))
     estimate = f"about {plans.in_words(seconds)}, as runs in this folder took" if seconds is not None else "no estimate, since none ran here yet"
     left = sum(plan.left(kind) for kind in plan.results)
     print(f"{plan.size} points, {len(plan.blocks())} blocks on {engine.nodes()}; {left} of {plan.total()} runs left: {estimate}", file=sys.stderr)
@@ -150,6 +161,18 @@ def status(folder):
         print(f"failed: {kind + ' ' if kind else ''}block {replicate}: {' '.join(arguments)}: {reason}")
 
 
+def tell_scripts(waiting, paths, engine):
+    """Prints the new scripts, and what to do with them."""
+    for path in paths:
+        print(path.read_text(encoding="utf-8"), end="")
+        print(f"sweep: submit it by: sbatch {path}", file=sys.stderr)
+    for kind in engine.kinds if paths else ():
+        print(f"sweep: {kind} runs {engine.harness(kind)}; --binary={kind}:PATH brings another", file=sys.stderr)
+    if waiting:
+        print(f"sweep: {waiting} tasks are to be run. When they have ended, the same command collects the results. Without Slurm (PBS, Flux), "
+              f"run for each DIR/tasks/TASK.points, one at a time on a node: {SCRIPT} HARNESS TASK.points TASK.records", file=sys.stderr)
+
+
 def sweep_main(harness, arguments):
     if arguments[:1] == ["status"]:
         if len(arguments) != 2:
@@ -157,26 +180,34 @@ def sweep_main(harness, arguments):
         status(pathlib.Path(arguments[1]))
         return 0
     request = parse(arguments)
-    engine = engine_of(request.on, harness)
-    points = points_of(harness, request.options)
+    points, pairs = points_of(harness, request.options)
+    engine = engine_of(request.on, harness, request.binaries, request.out, pairs)
+    if request.emit and not hasattr(engine, "emit"):
+        raise InputError(f"--emit=sbatch needs --on=slurm; this is --on={request.on}")
     experiment = definition.Experiment("sweep", "", "", "", request.replicates, [], points)
     check_folder(request.out, engine.kinds)
-    engine.prepare()
-    plan = plans.Plan(experiment, results_of(request.out, engine))
-    if request.dry:
-        dry_run(plan, engine)
-        return 0
-    driver = Driver(plan, engine, request.out)
-    plans.save(request.out, experiment, engine, ["./bench", "sweep", *arguments])
     try:
-        driver.run()
+        if request.dry:
+            engine.check()
+            dry_run(plans.Plan(experiment, results_of(request.out, engine)), engine)
+            return 0
+        if not request.emit:
+            engine.prepare()
+        plan = plans.Plan(experiment, results_of(request.out, engine))
+        driver = Driver(plan, engine, request.out)
+        plans.save(request.out, experiment, engine, ["./bench", "sweep", *arguments])
+        if request.emit:
+            tell_scripts(*driver.emit(), engine)
+        else:
+            driver.run()
     except KeyboardInterrupt as interrupted:
-        print(f"sweep: interrupted; {interrupted}", file=sys.stderr)
+        print(f"sweep: interrupted; {str(interrupted) or 'the same command goes on'}", file=sys.stderr)
         return 130
     for (kind, arguments, replicate), reason in plan.failures.items():
         print(f"sweep: failed: {kind + ' ' if kind else ''}block {replicate}: {' '.join(arguments)}: {reason}", file=sys.stderr)
     for kind, results in plan.results.items():
-        print(f"{plan.done(kind)} of {plan.size * experiment.replicates} runs are in {results.path}")
+        where = sys.stderr if request.emit else sys.stdout   # stdout has the scripts
+        print(f"{plan.done(kind)} of {plan.size * experiment.replicates} runs are in {results.path}", file=where)
     return 1 if plan.failures else 0
 
 

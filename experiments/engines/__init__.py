@@ -1,28 +1,40 @@
-"""What runs the tasks of a sweep: an engine. Every engine has
+"""What runs the tasks of a sweep: an engine. Every engine is an Engine (engines/engine.py) and has
 
     kinds              names of the kinds of machines, each with a folder of its own; [""] if all results go into one
     at_once            how many tasks it takes at a time; a task's points are chosen when it starts
-    prepare()          makes a binary for each kind; raises InputError
-    harness(kind)      the path of that binary
+    width              how many tasks run at a time, for an estimate of the time
+    check()            raises InputError if something that was asked for is not there; starts nothing
+    prepare()          checks, and makes a binary for each kind; raises InputError
+    harness(kind)      the path of that binary; before prepare() it may be that of this machine
     start(tasks)       hands the tasks over, all or none; raises InputError if they are refused. It sets task.handle, saves the task
+    lost(kind, node)   True if a block that began on the node cannot go on there, but may begin anew on another
     live(tasks)        those of the tasks that may still write
     end(task)          why a task ended (engines/end.py) that is no longer live
     wait()             waits until it is worthwhile to look again
     stop()             what to do with live tasks when the user interrupts; returns what to tell the user
     nodes()            what it would run on, in words
 """
+import pathlib
+
+from engines import kind_builds
 from input_error import InputError
 
-ENGINES = ("local",)
+ENGINES = ("local", "slurm")
 
 
-def engine_of(text, binary):
-    """Returns the engine that --on=TEXT names. `binary` is the harness of this machine."""
+def engine_of(text, binary, brought=(), out=None, pairs=()):
+    """Returns the engine that --on=TEXT names. `binary` is the harness of this machine; `brought` are the values of --binary, which
+    replace it. An engine that builds needs the folder of the sweep and its index:policy pairs."""
     from engines.local import Local
+    from engines.slurm import Slurm, of_options
 
-    name, _, _options = text.partition(":")
+    name, _, words = text.partition(":")
     if name not in ENGINES:
-        raise InputError(f"--on={text}: there is no engine '{name}'; there {'is' if len(ENGINES) == 1 else 'are'} {', '.join(ENGINES)}")
+        raise InputError(f"--on={text}: there is no engine '{name}'; there are {', '.join(ENGINES)}")
+    if name == "slurm":
+        options, kinds = of_options(words)
+        builds = kind_builds.KindBuilds(kind_builds.brought(brought, kinds), list(pairs), out)
+        return Slurm(pathlib.Path(binary).resolve(), options, kinds, builds)
     if text != "local":
         raise InputError(f"--on={text}: local has no options")
-    return Local(binary)
+    return Local(kind_builds.brought(brought, [""]).get("", binary))

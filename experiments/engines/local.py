@@ -5,21 +5,18 @@ import subprocess
 
 from child import ends_with_us
 from engines.end import End
+from engines.engine import Engine
 
 SCRIPT = pathlib.Path(__file__).resolve().parents[1] / "block.sh"
 LOOK = 0.1   # seconds between two looks at the records; only reports wait for it
 
 
-class Local:
+class Local(Engine):
     kinds = [""]
-    at_once = 1
 
     def __init__(self, harness):
         self.binary = pathlib.Path(harness).resolve()
         self.child = None   # (task, process)
-
-    def prepare(self):
-        """The binary is there."""
 
     def nodes(self):
         return "this machine"
