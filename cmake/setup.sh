@@ -8,8 +8,9 @@ bench_packages="g++ cmake ninja-build libfmt-dev nlohmann-json3-dev libhwloc-dev
 # Packages that `./test` adds: the test framework, the checker of JSON schemas, git for scratch repositories, objdump for the test of
 # generated code, pkg-config for the installed package, and an emulated machine with four NUMA nodes.
 test_packages="catch2 python3 python3-jsonschema git binutils pkgconf qemu-system-x86 busybox-static cpio"
-# Packages that `./test --all` adds: Go, unless there is another one, for a second checker of histories; Slurm, for a cluster on this machine.
-all_test_packages="golang-go slurm-wlm munge"
+# Packages that `./test --all` adds: Go, unless there is another one, for a second checker of histories; Slurm, for a cluster on this
+# machine; and an ssh server, for two hosts on this machine.
+all_test_packages="golang-go slurm-wlm munge openssh-server parallel"
 # Packages that `.ci/run` adds: a second compiler with libFuzzer, and the tools that check the style.
 ci_packages="clang-19 libclang-rt-19-dev clang-format-19 clang-tidy-19 doxygen"
 kernel_package=linux-image-cloud-amd64   # the kernel that the emulated machine boots
@@ -27,6 +28,9 @@ profile_packages="linux-perf binutils"
 
 # `./bench sweep --on=slurm` adds a module of PyPI that submits job arrays. Slurm itself is the site's.
 slurm_modules="submitit>=1.5,<1.6"
+
+# `--on=hosts:FILE` of a sweep adds GNU parallel, and ssh.
+hosts_packages="parallel openssh-client"
 
 # `experiments/budget` adds valgrind, whose callgrind counts instructions, and Python.
 budget_packages="valgrind python3"
@@ -76,7 +80,7 @@ take_install() {
 purpose_of() {
   local left=" $* " purpose package these
   for purpose in "to build and run the harness:$bench_packages" "to run scripts:$export_packages" "to test it:$test_packages" \
-    "to run all tests:$all_test_packages" \
+    "to sweep over hosts:$hosts_packages" "to run all tests:$all_test_packages" \
     "to draw figures:$experiment_packages" "to profile:$profile_packages" "to count instructions:$budget_packages" "besides:$*"; do
     these=""
     for package in ${purpose#*:}; do

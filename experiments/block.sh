@@ -11,7 +11,7 @@
 # "said" is the last line of stderr; "document" is null if the point printed anything but one line of JSON. While points run, the file is
 # RECORDS.part; a rename at the end tells that all of them ran. Each call has files of its own, so no two machines write to one.
 #
-# It stops if POINTS is removed, which tells that another call runs what is left of the block.
+# With - for RECORDS they go to stdout instead, and nothing is renamed. It stops if POINTS is removed, which tells that another call runs what is left of the block.
 #
 # Exit status: 0 if every point ran, whatever came of it; 2 for a wrong call; 3 if RECORDS cannot be written; 130 if a point was interrupted.
 set -uo pipefail
@@ -28,7 +28,7 @@ now() {
 # keep FORMAT VALUES...: writes a record.
 keep() {
   # shellcheck disable=SC2059  # callers give the format
-  printf "$@" >&3 || { printf 'block.sh: %s.part cannot be written\n' "$records" >&2; exit 3; }
+  printf "$@" >&3 || { printf 'block.sh: the records cannot be written: %s\n' "$records" >&2; exit 3; }
 }
 
 # The kernel ends the run when this script ends, for whatever reason, so that no run goes on alone.
@@ -37,10 +37,16 @@ if setpriv --pdeathsig KILL true 2>/dev/null; then with_us=(setpriv --pdeathsig 
 
 # A task runs once. A second call would overwrite what the first one measured.
 [ ! -e "$records" ] || { printf 'block.sh: %s is there already\n' "$records" >&2; exit 2; }
-set -o noclobber
-exec 3>"$records.part" || exit 3
-set +o noclobber
-stderr=$records.stderr
+if [ "$records" = - ]; then
+  exec 3>&1
+  stderr=$(mktemp) || exit 3
+  trap 'rm -f "$stderr"' EXIT
+else
+  set -o noclobber
+  exec 3>"$records.part" || exit 3
+  set +o noclobber
+  stderr=$records.stderr
+fi
 while read -r number words <&4; do
   [ -e "$points" ] || { printf 'block.sh: %s was removed\n' "$points" >&2; exit 2; }
   eval "set -- $words"
@@ -55,6 +61,7 @@ while read -r number words <&4; do
     "$number" "$node" "$began" "$(now)" "$status" "$said" "$document"
   [ "$status" != 130 ] || exit 130
 done 4<"$points"
+[ "$records" != - ] || exit 0
 rm -f "$stderr"
 exec 3>&-
 mv "$records.part" "$records" || exit 3

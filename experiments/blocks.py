@@ -140,7 +140,7 @@ class Task:
 
     def forget(self):
         """Removes the task's files."""
-        for ending in ("json", "points", "records", "records.part", "records.stderr", "log"):
+        for ending in ("json", "points", "records", "records.part", "records.stderr", "log", "joblog"):
             self.file(ending).unlink(missing_ok=True)
 
 

@@ -27,6 +27,8 @@ class Driver:
             self.said = open(folder / "failures.jsonl", "w", encoding="utf-8")
         except OSError as error:
             raise InputError(f"--out: {error.filename}: {error.strerror}") from None
+        if strange := {task.kind for task in self.tasks} - set(engine.kinds):
+            raise InputError(f"--on: {folder} has a task of kind '{min(strange)}', which --on does not name; go on with the --on that did")
         plan.failures = {}   # what failed before is tried again
         self.points = {point.arguments: point for point in plan.experiment.points}
         self.vain = {}   # (kind, replicate) -> tasks in a row that brought nothing
@@ -52,6 +54,8 @@ class Driver:
                 self.say(f"{kind} block{replicate}: node {node} is down; {aside} results are put aside, and the block begins anew "
                          "on another")
                 node = ""
+            if (node := self.engine.place(kind, node, self.tasks + tasks)) is None:
+                continue
             attempt = self.tries[kind, replicate] = self.tries.get((kind, replicate), 0) + 1
             task = blocks.Task(kind, replicate, attempt, [point.arguments for _, point in pending], self.folder, node=node)
             task.write([place for place, _ in pending])

@@ -8,6 +8,8 @@
     harness(kind)      the path of that binary; before prepare() it may be that of this machine
     start(tasks)       hands the tasks over, all or none; raises InputError if they are refused. It sets task.handle, saves the task
     lost(kind, node)   True if a block that began on the node cannot go on there, but may begin anew on another
+    place(kind, node, tasks)   the node of a new task beside these tasks, which have not ended: "" for any, None if it has to wait.
+                       `node` is the one that ran the beginning of its block, or ""
     live(tasks)        those of the tasks that may still write
     end(task)          why a task ended (engines/end.py) that is no longer live
     wait()             waits until it is worthwhile to look again
@@ -19,12 +21,13 @@ import pathlib
 from engines import kind_builds
 from input_error import InputError
 
-ENGINES = ("local", "slurm")
+ENGINES = ("local", "slurm", "hosts")
 
 
 def engine_of(text, binary, brought=(), out=None, pairs=()):
     """Returns the engine that --on=TEXT names. `binary` is the harness of this machine; `brought` are the values of --binary, which
     replace it. An engine that builds needs the folder of the sweep and its index:policy pairs."""
+    from engines.hosts import Hosts
     from engines.local import Local
     from engines.slurm import Slurm, of_options
 
@@ -35,6 +38,10 @@ def engine_of(text, binary, brought=(), out=None, pairs=()):
         options, kinds = of_options(words)
         builds = kind_builds.KindBuilds(kind_builds.brought(brought, kinds), list(pairs), out)
         return Slurm(pathlib.Path(binary).resolve(), options, kinds, builds)
+    if name == "hosts":
+        if not words:
+            raise InputError(f"--on={text}: name the file of the hosts: --on=hosts:FILE")
+        return Hosts(words, binary, brought)
     if text != "local":
         raise InputError(f"--on={text}: local has no options")
     return Local(kind_builds.brought(brought, [""]).get("", binary))

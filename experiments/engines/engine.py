@@ -14,5 +14,8 @@ class Engine:
     def prepare(self):
         self.check()
 
+    def place(self, _kind, node, tasks):
+        return node if len(tasks) < self.at_once else None
+
     def lost(self, _kind, _node):
         return False

@@ -1,0 +1,262 @@
+"""Tests of sweeps on hosts that ssh reaches: two sshd of this user on loopback, each with a home of its own. What was killed goes on, no
+run is lost or made twice, no block spans hosts, and wrong input is one line.
+
+CTest runs it; it is skipped without sshd or parallel. By hand: python3 experiments/hosts_test.py
+"""
+import os
+import pathlib
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+from experiment_testing import TREE, fake_in
+
+import results  # noqa: E402
+import sweep_test  # noqa: E402
+
+ALL = sweep_test.ALL
+SSHD = shutil.which("sshd", path=f"{os.environ['PATH']}:/usr/sbin:/usr/local/sbin")
+ENDS_WITHIN = 120   # seconds
+
+
+def free_port():
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        return one.getsockname()[1]
+
+
+def keep_trying(what, said):
+    """Waits until the function returns something true."""
+    until = time.monotonic() + ENDS_WITHIN
+    while time.monotonic() < until:
+        if what():
+            return
+        time.sleep(.05)
+    raise AssertionError(said)
+
+
+def children_of(process):
+    done = subprocess.run(["ps", "-o", "pid=", "--ppid", str(process)], capture_output=True, text=True, check=False)
+    return done.stdout.split()
+
+
+class Site:
+    """Hosts ant and bee: each an sshd on loopback with keys and a home in the folder. The program ssh in bin knows them."""
+
+    def __init__(self, folder):
+        self.folder = folder
+        self.daemons = {}
+        for key in ("host_key", "user_key"):
+            subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", folder / key], check=True)
+        if os.getuid() == 0:
+            pathlib.Path("/run/sshd").mkdir(exist_ok=True)   # sshd of root refuses to start without it
+        config = ""
+        for host in ("ant", "bee"):
+            home, port = folder / host, free_port()
+            home.mkdir()
+            (folder / f"{host}.sshd").write_text(f"""ListenAddress 127.0.0.1:{port}
+HostKey {folder}/host_key
+AuthorizedKeysFile {folder}/user_key.pub
+PidFile none
+StrictModes no
+UsePAM no
+PasswordAuthentication no
+PermitRootLogin prohibit-password
+ForceCommand export HOME={home} XDG_RUNTIME_DIR={home}; cd && eval "$SSH_ORIGINAL_COMMAND"
+""")
+            config += f"Host {host}\n Port {port}\n"
+            self.start(host)
+        (folder / "ssh.config").write_text(config + f"""Host *
+ HostName 127.0.0.1
+ IdentityFile {folder}/user_key
+ IdentitiesOnly yes
+ UserKnownHostsFile {folder}/known
+ StrictHostKeyChecking accept-new
+""")
+        (folder / "bin").mkdir()
+        (folder / "bin/ssh").write_text(f'#!/bin/sh\nexec {shutil.which("ssh")} -F {folder}/ssh.config "$@"\n')
+        (folder / "bin/ssh").chmod(0o755)
+        (folder / "hosts").write_text("ant\n\nbee   # a comment\n")
+
+    def start(self, host):
+        """Starts the sshd of a host, in a process group of its own."""
+        config = self.folder / f"{host}.sshd"
+        self.daemons[host] = subprocess.Popen([SSHD, "-D", "-E", self.folder / f"{host}.log", "-f", config], start_new_session=True)
+        port = int(config.read_text().split("\n", 1)[0].rpartition(":")[2])
+
+        def answers():
+            with socket.socket() as one:
+                return one.connect_ex(("127.0.0.1", port)) == 0
+
+        keep_trying(answers, f"the sshd of {host} does not answer")
+
+    def kill(self, host):
+        """Kills the sshd of a host and its connections, as a crash would; runs end since their connection does."""
+        daemon = self.daemons.pop(host)
+        sessions = children_of(daemon.pid)
+        daemon.kill()
+        daemon.wait()
+        for session in sessions:   # of root: the part with all rights, whose end ends the user's part
+            for process in (session, *children_of(session)):
+                try:
+                    os.kill(int(process), signal.SIGKILL)
+                except ProcessLookupError:
+                    pass
+
+    def stop(self):
+        for host in list(self.daemons):
+            self.kill(host)
+
+
+class SweepsOnHosts(unittest.TestCase):
+    def setUp(self):
+        scratch = tempfile.TemporaryDirectory()
+        self.addCleanup(scratch.cleanup)
+        self.folder = pathlib.Path(scratch.name)
+        self.site = Site(self.folder)
+        self.addCleanup(self.site.stop)
+        text = sweep_test.FAKE.replace("pathlib.Path(__file__).parent", f"pathlib.Path({str(self.folder)!r})")
+        self.harness = fake_in(self.folder, text.replace('if sys.argv[1] == "points":', 'if sys.argv[1] == "--version": sys.exit()\n'
+                                                         'if sys.argv[1] == "points":', 1))
+        self.out = self.folder / "out"
+        self.environment = {**os.environ, "PATH": f"{self.folder}/bin:{os.environ['PATH']}"}
+
+    def command(self, *more, hosts="hosts"):
+        return ["/usr/bin/python3", "-B", str(TREE / "experiments/sweep.py"), str(self.harness), f"--out={self.out}",
+                f"--on=hosts:{self.folder}/{hosts}", "--replicates=2", *sweep_test.LISTS, *more]
+
+    def sweep(self, *more, hosts="hosts"):
+        command = self.command(*more, hosts=hosts)
+        return subprocess.run(command, capture_output=True, text=True, check=False, timeout=300, env=self.environment)
+
+    def started(self, before):
+        """Starts a sweep, and returns it when both hosts wait in their run behind so many others."""
+        (self.folder / "hold").write_text(str(before))
+        process = subprocess.Popen(self.command(), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, env=self.environment)
+        self.addCleanup(process.communicate)
+
+        def both_wait():
+            return len(self.runs()) == before and all(f" on {host}: " in self.status() for host in ("ant", "bee"))
+
+        keep_trying(both_wait, "the hosts do not begin to run")
+        return process
+
+    def status(self):
+        command = ["/usr/bin/python3", "-B", str(TREE / "experiments/sweep.py"), "", "status", str(self.out)]
+        return subprocess.run(command, capture_output=True, text=True, check=False, timeout=60).stdout
+
+    def runs(self):
+        path = self.folder / "runs"
+        return sorted(path.read_text().splitlines()) if path.exists() else []
+
+    def kept(self):
+        """Returns the runs in the results, as `runs` does. Each block has runs of one host."""
+        records = results.records_in(self.out / "results.jsonl")
+        for block in (0, 1):
+            self.assertLessEqual(len({record["node"] for record in records if record["replicate"] == block}), 1, records)
+        return sorted(f"{' '.join(word.split('=')[1] for word in record['arguments'])} {record['replicate']}" for record in records)
+
+    def test_each_point_runs_once_in_each_block_as_on_one_machine(self):
+        done = self.sweep()
+        self.assertEqual((done.returncode, done.stdout), (0, f"12 of 12 runs are in {self.out}/results.jsonl\n"), done.stderr)
+        self.assertEqual(self.runs(), ALL)
+        self.assertEqual(self.kept(), ALL)
+        records = results.records_in(self.out / "results.jsonl")
+        self.assertEqual({record["node"] for record in records}, {"ant", "bee"})
+        self.assertEqual(list((self.out / "tasks").iterdir()), [])
+        for host in ("ant", "bee"):
+            (files,) = (self.folder / host / ".cache/latchlab").iterdir()
+            self.assertEqual({path.name for path in files.iterdir()}, {"harness", "block.sh", "host.sh"})
+        self.assertEqual(self.sweep().returncode, 0)
+        self.assertEqual(self.runs(), ALL)   # nothing ran again
+
+    def test_tasks_of_a_killed_driver_go_on_and_no_run_is_lost_or_made_twice(self):
+        process = self.started(4)
+        process.kill()
+        process.wait()
+        (self.folder / "hold").unlink()
+        self.assertEqual(self.sweep().returncode, 0)
+        self.assertEqual(self.runs(), ALL)
+        self.assertEqual(self.kept(), ALL)
+
+    def test_an_interruption_ends_the_runs_and_the_same_command_goes_on(self):
+        process = self.started(4)
+        process.send_signal(signal.SIGINT)
+        self.assertIn("sweep: interrupted; the same command goes on", process.communicate(timeout=ENDS_WITHIN)[1])
+        self.assertEqual(process.returncode, 130)
+        (self.folder / "hold").unlink()
+        self.assertEqual(self.sweep().returncode, 0)
+        self.assertEqual(self.kept(), ALL)
+        self.assertEqual(self.runs(), ALL)   # had a run gone on, it would be here twice
+
+    def test_the_point_at_which_a_task_is_killed_fails_and_the_others_run(self):
+        (self.folder / "kill").write_text("2")
+        done = self.sweep()
+        self.assertEqual(done.returncode, 1)
+        self.assertEqual(self.kept(), [run for run in ALL if run.split()[1] != "2"])
+        failed = [line for line in done.stderr.splitlines() if line.startswith("sweep: failed: ")]
+        self.assertEqual(len(failed), 4)
+        self.assertTrue(all(line.endswith("--threads=2: killed by SIGKILL") for line in failed), failed)
+        (self.folder / "kill").unlink()
+        self.assertEqual(self.sweep().returncode, 0)   # what failed is tried again
+        self.assertEqual(self.kept(), ALL)
+        self.assertEqual(self.runs(), ALL)
+
+    def test_a_block_whose_host_dies_begins_anew_on_another_one(self):
+        process = self.started(4)
+        self.site.kill("ant")
+        (self.folder / "hold").unlink()
+        said = process.communicate(timeout=ENDS_WITHIN)[1]
+        self.assertEqual(process.returncode, 1, said)
+        failed = [line for line in said.splitlines() if line.startswith("sweep: failed: ")]
+        self.assertEqual(len(failed), 1)
+        self.assertIn("ant: the connection was lost: ", failed[0])
+        records = results.records_in(self.out / "results.jsonl")
+        self.assertEqual(({record["node"] for record in records}, len(self.kept())), ({"bee"}, 11))
+        aside = results.records_in(self.out / "aside.jsonl")
+        self.assertEqual({record["node"] for record in aside}, {"ant"})
+        self.site.start("ant")
+        self.assertEqual(self.sweep().returncode, 0)
+        self.assertEqual(self.kept(), ALL)
+
+    def test_a_host_that_does_not_answer_is_one_line_before_anything_starts(self):
+        self.site.kill("ant")
+        done = self.sweep()
+        self.assertEqual((done.returncode, done.stdout, len(done.stderr.splitlines())), (2, "", 1))
+        self.assertIn("sweep: --on=hosts: ant does not answer: ", done.stderr)
+        self.assertIn("Connection refused", done.stderr)
+        self.assertFalse(self.out.exists())
+
+    def test_wrong_input_is_one_line_and_exit_status_2(self):
+        for text, said in (
+            ("", "names no host"),
+            ("ant\nbee zen4\n", "wrong:2: either every host has a kind, or none has"),
+            ("ant\n\nant\n", "wrong:3: 'ant' is there twice"),
+            ("ant haswell 4", "wrong:1: '4' is too much"),
+            ("-oProxyCommand=x", "wrong:1: '-oProxyCommand=x' is no host as [USER@]NAME"),
+            ("ant tasks", "wrong:1: 'tasks' is no name of a kind"),
+        ):
+            with self.subTest(text=text):
+                (self.folder / "wrong").write_text(text)
+                done = self.sweep(hosts="wrong")
+                self.assertEqual((done.returncode, done.stdout, len(done.stderr.splitlines())), (2, "", 1), done.stderr)
+                self.assertIn(said, done.stderr)
+        self.assertIn("nowhere: No such file", self.sweep(hosts="nowhere").stderr)
+        self.harness.write_text(self.harness.read_text().replace('"--version": sys.exit()', '"--version": sys.exit("it lacks a library")'))
+        said = "sweep: --on=hosts: ant cannot run tasks: the harness does not run there: it lacks a library; bee"
+        self.assertRegex(self.sweep().stderr, f"^{said}")
+        self.assertFalse(self.out.exists())
+
+
+if __name__ == "__main__":
+    packages = {"openssh-server": SSHD, "openssh-client": shutil.which("ssh"), "parallel": shutil.which("parallel")}
+    missing = [package for package, there in packages.items() if not there]
+    if missing:
+        print(f"skipped: there is no package {', '.join(missing)}")
+        sys.exit(77)
+    unittest.main()
