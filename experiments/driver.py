@@ -8,6 +8,7 @@ import sys
 import time
 
 import blocks
+import machines
 import plan as plans
 from input_error import InputError
 
@@ -146,6 +147,16 @@ class Driver:
             raise InputError(f"{error.filename or self.folder}: {error.strerror}; what was kept stays") from None
         finally:
             self.said.close()
+            self.mark_shared()
+
+    def mark_shared(self):
+        """Makes runs noisy that another node disturbed since both are one machine."""
+        try:
+            if noisy := machines.mark_shared(self.plan.results):
+                print(f"sweep: {noisy} runs are noisy: two nodes were one machine at the same time", file=sys.stderr)
+        except OSError as error:
+            print(f"sweep: runs of nodes that are one machine are not marked as noisy: {error.strerror}; give the same command again",
+                  file=sys.stderr)
 
     def start(self, tasks):
         try:
@@ -176,3 +187,4 @@ class Driver:
             raise InputError(f"{error.filename or self.folder}: {error.strerror}; what was kept stays, and {said}") from None
         finally:
             self.said.close()
+            self.mark_shared()

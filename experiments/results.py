@@ -83,6 +83,19 @@ class Results:
             self.runs.pop(made, None)
         return len(lines)
 
+    def rewrite(self):
+        """Writes the file anew with the documents as they are known now, as a whole or not at all. Raises OSError."""
+        part = self.path.with_suffix(".jsonl.part")
+        with open(part, "w", encoding="utf-8") as file:
+            for record in records_in(self.path):
+                if record.get("binary") == self.binary:
+                    made = tuple(record["arguments"]), record["replicate"]
+                    record["document"] = self.known.get(made, record["document"])
+                file.write(json.dumps(record) + "\n")
+            file.flush()
+            os.fsync(file.fileno())
+        part.rename(self.path)
+
     def why_left_out(self, point):
         """The reason why this machine cannot really run the point; None if it can."""
         for (arguments, _), document in self.known.items():

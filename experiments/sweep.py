@@ -22,6 +22,7 @@ from dataclasses import dataclass, field
 
 import blocks
 import definition
+import machines
 import plan as plans
 from driver import Driver
 from engines import engine_of
@@ -32,7 +33,7 @@ from results import Results, digest
 USAGE = ("./bench sweep --out=DIR [--on=ENGINE] [--replicates=5] [--seed=1] [--binary=[KIND:]PATH] [--emit=sbatch] [--dry-run] "
          "OPTIONS OF RUNS")
 MOST = 10_000
-OURS = {"sweep.json", "results.jsonl", "failures.jsonl", "tasks", "aside.jsonl", "kinds.json", "sbatch"}
+OURS = {"sweep.json", "results.jsonl", "failures.jsonl", "tasks", "aside.jsonl", "kinds.json", "sbatch", "machines.svg"}
 # Options of runs that mean nothing here, each with its replacement.
 INSTEAD = {
     "reps": "--replicates=N",
@@ -206,6 +207,8 @@ def sweep_main(harness, arguments):
     for (kind, arguments, replicate), reason in plan.failures.items():
         print(f"sweep: failed: {kind + ' ' if kind else ''}block {replicate}: {' '.join(arguments)}: {reason}", file=sys.stderr)
     for kind, results in plan.results.items():
+        if not request.emit:
+            machines.show(results, plans.folder_of(request.out, kind))
         where = sys.stderr if request.emit else sys.stdout   # stdout has the scripts
         print(f"{plan.done(kind)} of {plan.size * experiment.replicates} runs are in {results.path}", file=where)
     return 1 if plan.failures else 0
