@@ -14,6 +14,7 @@ import tempfile
 import time
 import unittest
 
+import experiment_testing
 from experiment_testing import TREE, fake_in
 
 import results  # noqa: E402
@@ -43,6 +44,12 @@ def keep_trying(what, said):
 def children_of(process):
     done = subprocess.run(["ps", "-o", "pid=", "--ppid", str(process)], capture_output=True, text=True, check=False)
     return done.stdout.split()
+
+
+def with_version(fake):
+    """Returns a fake harness that also answers --version, as an engine asks on each host."""
+    first, rest = fake.split("\n", 1)
+    return f'{first}\nimport sys\nif sys.argv[1] == "--version": sys.exit()\n{rest}'
 
 
 class Site:
@@ -121,8 +128,7 @@ class SweepsOnHosts(unittest.TestCase):
         self.site = Site(self.folder)
         self.addCleanup(self.site.stop)
         text = sweep_test.FAKE.replace("pathlib.Path(__file__).parent", f"pathlib.Path({str(self.folder)!r})")
-        self.harness = fake_in(self.folder, text.replace('if sys.argv[1] == "points":', 'if sys.argv[1] == "--version": sys.exit()\n'
-                                                         'if sys.argv[1] == "points":', 1))
+        self.harness = fake_in(self.folder, with_version(text))
         self.out = self.folder / "out"
         self.environment = {**os.environ, "PATH": f"{self.folder}/bin:{os.environ['PATH']}"}
 
@@ -224,6 +230,26 @@ class SweepsOnHosts(unittest.TestCase):
         self.assertEqual(self.sweep().returncode, 0)
         self.assertEqual(self.kept(), ALL)
 
+    def test_an_experiment_has_results_and_figures_of_each_kind(self):
+        (self.folder / "kinds").write_text("ant haswell\nbee zen4\n")
+        fake = experiment_testing.FAKE.replace("pathlib.Path(__file__).parent", f"pathlib.Path({str(self.folder)!r})")
+        self.harness.write_text(with_version(fake))
+        python = experiment_testing.DRAWS if experiment_testing.DRAWS.exists() else "/usr/bin/python3"
+        on = f"--on=hosts:{self.folder}/kinds"
+        command = [python, "-B", TREE / "experiments/run.py", self.harness, "policies", f"--out={self.out}", on]
+        dry = subprocess.run([*command, "--dry-run"], capture_output=True, text=True, check=False, timeout=300, env=self.environment)
+        size = len(dry.stdout.splitlines())
+        nodes = "on 1 of kind haswell and 1 of kind zen4"
+        self.assertRegex(dry.stderr, rf"^{size} points, \d+ blocks, .*, {nodes}; (\d+) of \1 runs left: no estimate")
+        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300, env=self.environment)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        for kind, node in (("haswell", "ant"), ("zen4", "bee")):
+            records = results.records_in(self.out / kind / "results.jsonl")
+            self.assertEqual({record["node"] for record in records}, {node})
+            self.assertIn(f"\nkind {kind}:\n", done.stdout)
+            self.assertEqual((self.out / kind / "figure.svg").exists(), python == experiment_testing.DRAWS)
+        self.assertIn("haswell: ", self.status())
+
     def test_a_host_that_does_not_answer_is_one_line_before_anything_starts(self):
         self.site.kill("ant")
         done = self.sweep()
@@ -247,7 +273,7 @@ class SweepsOnHosts(unittest.TestCase):
                 self.assertEqual((done.returncode, done.stdout, len(done.stderr.splitlines())), (2, "", 1), done.stderr)
                 self.assertIn(said, done.stderr)
         self.assertIn("nowhere: No such file", self.sweep(hosts="nowhere").stderr)
-        self.harness.write_text(self.harness.read_text().replace('"--version": sys.exit()', '"--version": sys.exit("it lacks a library")'))
+        self.harness.write_text(self.harness.read_text().replace("sys.exit()", 'sys.exit("it lacks a library")', 1))
         said = "sweep: --on=hosts: ant cannot run tasks: the harness does not run there: it lacks a library; bee"
         self.assertRegex(self.sweep().stderr, f"^{said}")
         self.assertFalse(self.out.exists())

@@ -1,6 +1,7 @@
 """What a sweep has to run, and how much of it is done: the same for the program that runs it and for one that looks at it."""
 import json
 import statistics
+import sys
 
 import blocks
 import definition
@@ -67,6 +68,17 @@ def in_words(seconds):
     if seconds < 100:
         return f"{seconds:.0f} s"
     return f"{seconds / 60:.1f} min" if seconds < 6000 else f"{seconds / 3600:.1f} h"
+
+
+def dry_run(plan, engine, seeds=""):
+    """Prints the points, and how much is left of them. `seeds` is said of the blocks."""
+    for point in plan.experiment.distinct():
+        print(" ".join([str(engine.harness(engine.kinds[0])), *point.arguments]))
+    seconds = plan.seconds_left(min(engine.width, len(plan.blocks())))
+    estimate = f"about {in_words(seconds)}, as runs in this folder took" if seconds is not None else "no estimate, since none ran here yet"
+    left = sum(plan.left(kind) for kind in plan.results)
+    print(f"{plan.size} points, {len(plan.blocks())} blocks{seeds} on {engine.nodes()}; {left} of {plan.total()} runs left: {estimate}",
+          file=sys.stderr)
 
 
 def save(folder, experiment, engine, words):

@@ -1,7 +1,7 @@
 """Runs an experiment; `harness experiment` calls it.
 
     ./bench experiment                    lists the experiments
-    ./bench experiment NAME [--quick|--full] [--dry-run] [--redraw] [--out=FOLDER] [-- OPTIONS OF EVERY RUN]
+    ./bench experiment NAME [--quick|--full] [--dry-run] [--redraw] [--out=FOLDER] [--on=ENGINE] [-- OPTIONS OF EVERY RUN]
     ./bench experiment NAME --paper [--width=240] [--height=POINTS] [--font-size=8] ...
 
 Every run is a process of its own. A block runs every point of the figure once, in random order; all its runs share a seed, and each
@@ -17,18 +17,26 @@ The output folder is experiments/results/NAME-MODE, or that of --out. It gets re
 --paper each panel gets its own files instead: NAME.svg, .png and .pdf have no title and exactly the requested size; NAME.caption.txt
 says what was measured, on which machine, and what is missing.
 
+--on=slurm[:OPTIONS] or --on=hosts:FILE runs the blocks on other machines, as a sweep does (docs/sweeps.md), with the harness that
+--binary=[KIND:]PATH brings, if it is given. Where several kinds of machines are named, each has a folder of its own in the output folder,
+with its results and figures. machines.svg compares the machines of a kind, if there are several.
+
 --redraw measures nothing. It draws the results of the binary that wrote last into the folder, even if that is another binary or ran on
 another machine.
 Exit status: 0; 1 if a run failed; 2 for wrong input; 130 after an interruption.
 """
+import json
 import pathlib
 import signal
 import statistics
+import subprocess
 import sys
 from dataclasses import dataclass, field
 
 import definition
 import gaps as missing
+import machines
+import plan as plans
 from driver import Driver
 from engines import engine_of
 from gaps import Gap, NoNumber
@@ -37,6 +45,7 @@ from plan import Plan
 from results import Results, digest, last_run
 
 SIZES = {"--width": (72, 2000), "--height": (72, 2000), "--font-size": (4, 40)}   # in points: the least and the most
+NAMES_PAIR = ("--index", "--sync", "--workload", "--reclaim")   # options that tell which pair a run needs
 
 
 @dataclass
@@ -48,6 +57,8 @@ class Request:
     paper: bool = False
     sizes: dict = field(default_factory=lambda: {"--width": 240, "--height": None, "--font-size": 8})
     out: pathlib.Path | None = None
+    on: str = "local"
+    binaries: list = field(default_factory=list)   # values of --binary
     own: tuple = ()
 
 
@@ -83,9 +94,15 @@ def parse(arguments):
             sized.append(argument)
         elif argument.startswith("--out=") and argument != "--out=":
             request.out = pathlib.Path(argument[len("--out=") :])
+        elif name == "--on" and value:
+            request.on = value
+        elif name == "--binary" and value:
+            request.binaries.append(value)
         else:
-            raise InputError(f"there is no '{argument}' here; there are --quick, --full, --dry-run, --redraw, --paper, "
-                             "--width=POINTS, --height=POINTS, --font-size=POINTS, --out=FOLDER, -- OPTIONS")
+            raise InputError(f"there is no '{argument}' here; there are --quick, --full, --dry-run, --redraw, --paper, --width=POINTS, "
+                             "--height=POINTS, --font-size=POINTS, --out=FOLDER, --on=ENGINE, --binary=[KIND:]PATH, -- OPTIONS")
+    if request.redraw and (request.on != "local" or request.binaries):
+        raise InputError("--redraw measures nothing, so --on and --binary mean nothing; --out=FOLDER/KIND names the folder of a kind")
     if sized and not request.paper:
         raise InputError(f"{sized[0]}: the size of a figure with --paper; this is one without")
     return request
@@ -103,10 +120,11 @@ def points(name, value):
     return number
 
 
-def rows(experiment, results, failures=None):
-    """The rows to draw, one for each run of a point: panel, curve, x, replicate, run, y, noisy; and the gaps."""
+def rows(experiment, results, failures=None, kind=""):
+    """The rows to draw, one for each run of a point: panel, curve, x, replicate, run, y, noisy; and the gaps. `failures` are those of a
+    plan, of which the rows have those of the kind."""
     out = []
-    failed = {(arguments, replicate): reason for (_, arguments, replicate), reason in (failures or {}).items()}
+    failed = {(arguments, replicate): reason for (of, arguments, replicate), reason in (failures or {}).items() if of == kind}
     gaps = []
     for point in experiment.points:
         place = (point.panel, point.curve, point.x)
@@ -157,12 +175,12 @@ def relative(panel, rows):
 
 
 def machine_of(results):
-    """Returns a line for each machine that has results."""
+    """Returns a line for each machine that has results, and one for the effect of each, if there are several."""
     seen = {}
     for document in results.known.values():
         if machine := document.get("machine"):
             seen[f"on {machine['model'] or 'an unknown processor'}: {machine['topology']}"] = True
-    return list(seen)
+    return [*seen, *(effect.words for effect in machines.effects(results))]
 
 
 def summary(experiment, drawn, gaps):
@@ -226,29 +244,60 @@ def experiment_main(harness, arguments):
     if request.redraw:
         binary, processors, ran = last_run(folder)
     experiment = definition.load(request.name, request.mode, request.own, processors)
-    if request.dry:
-        points = experiment.distinct()
-        for point in () if request.redraw else points:
-            print(" ".join([str(harness), *point.arguments]))
-        blocks = f"{experiment.replicates} replicates{'' if experiment.command else ', each with a seed of its own'}"
-        print(f"{len(points)} different runs, {blocks}", file=sys.stderr)
-        return 0
-    results = Results(folder, binary or digest(harness))
-    plan = Plan(experiment, {"": results})
     if request.redraw:
-        check_known(experiment, results, ran)
-    else:
-        try:
-            Driver(plan, engine_of("local", harness), folder).run()
-        except KeyboardInterrupt as interrupted:
-            print(f"experiment: interrupted; {interrupted} ({results.path})", file=sys.stderr)
-            return 130
-    drawn, gaps = rows(experiment, results, plan.failures)
+        return redraw(request, experiment, Results(folder, binary), ran)
+    pairs = pairs_of(harness, experiment) if request.on.startswith("slurm") else ()   # a build for each kind
+    engine = engine_of(request.on, harness, request.binaries, folder, pairs)
+    if request.dry:
+        engine.check()
+        seeds = "" if experiment.command else ", each with a seed of its own,"
+        plans.dry_run(Plan(experiment, results_of(folder, engine)), engine, seeds)
+        return 0
+    try:
+        engine.prepare()
+        plan = Plan(experiment, results_of(folder, engine))
+        driver = Driver(plan, engine, folder)
+        plans.save(folder, experiment, engine, ["./bench", "experiment", *arguments])
+        driver.run()
+    except KeyboardInterrupt as interrupted:
+        print(f"experiment: interrupted; {str(interrupted) or 'the same command goes on'} ({folder}/results.jsonl)", file=sys.stderr)
+        return 130
+    drawing = [show(request, experiment, plan, kind, folder) for kind in plan.results]   # of every kind, whatever comes of another
+    for (kind, failed, _), reason in plan.failures.items():
+        print(f"experiment: failed: {kind + ': ' if kind else ''}{' '.join(failed)}: {reason}", file=sys.stderr)
+    return 1 if plan.failures or not all(drawing) else 0
+
+
+def results_of(folder, engine):
+    return {kind: Results(plans.folder_of(folder, kind), digest(engine.harness(kind))) for kind in engine.kinds}
+
+
+def pairs_of(harness, experiment):
+    """Returns the index:policy pairs of the points, which the harness itself tells."""
+    pairs = set()
+    for words in {tuple(w for w in point.arguments if definition.name_of(w) in NAMES_PAIR) for point in experiment.points}:
+        done = subprocess.run([harness, "points", *words], capture_output=True, text=True, check=False)
+        pairs |= {json.loads(line)["pair"] for line in done.stdout.splitlines()}
+    return sorted(pairs)
+
+
+def redraw(request, experiment, results, ran):
+    if request.dry:
+        print("0 runs: --redraw measures nothing", file=sys.stderr)
+        return 0
+    check_known(experiment, results, ran)
+    return 0 if show(request, experiment, Plan(experiment, {"": results}), "", results.path.parent) else 1
+
+
+def show(request, experiment, plan, kind, folder):
+    """Prints and draws the results of a kind. Returns false as draw does."""
+    results, folder = plan.results[kind], plans.folder_of(folder, kind)
+    drawn, gaps = rows(experiment, results, plan.failures, kind)
+    if kind:
+        print(f"\nkind {kind}:")
     print(summary(experiment, drawn, gaps))
-    drawing = draw(request, experiment, drawn, gaps, results, folder)
-    for (_, arguments, _), reason in plan.failures.items():
-        print(f"experiment: failed: {' '.join(arguments)}: {reason}", file=sys.stderr)
-    return 1 if plan.failures or not drawing else 0
+    machines.show(results, folder)
+    return draw(request, experiment, drawn, gaps, results, folder)
 
 
 if __name__ == "__main__":

@@ -128,15 +128,6 @@ def results_of(folder, engine):
     return results
 
 
-def dry_run(plan, engine):
-    for point in plan.experiment.distinct():
-        print(" ".join([str(engine.harness(engine.kinds[0])), *point.arguments]))
-    seconds = plan.seconds_left(min(engine.width, len(plan.blocks())))
-    estimate = f"about {plans.in_words(seconds)}, as runs in this folder took" if seconds is not None else "no estimate, since none ran here yet"
-    left = sum(plan.left(kind) for kind in plan.results)
-    print(f"{plan.size} points, {len(plan.blocks())} blocks on {engine.nodes()}; {left} of {plan.total()} runs left: {estimate}", file=sys.stderr)
-
-
 def status(folder):
     """Prints what is done and what is left."""
     plan, command = plans.load(folder)
@@ -190,7 +181,7 @@ def sweep_main(harness, arguments):
     try:
         if request.dry:
             engine.check()
-            dry_run(plans.Plan(experiment, results_of(request.out, engine)), engine)
+            plans.dry_run(plans.Plan(experiment, results_of(request.out, engine)), engine)
             return 0
         if not request.emit:
             engine.prepare()
