@@ -238,10 +238,10 @@ def number_format(values):
 
 
 class Table:
-    """A table of the file. The caller takes the keys that it knows; done() refuses any other."""
+    """A table of the file. The caller takes the keys that it knows; done() refuses any other. `listed` is the script that lists them."""
 
-    def __init__(self, where, table):
-        self.where, self.rest = where, dict(table)
+    def __init__(self, where, table, listed="experiments/definition.py"):
+        self.where, self.rest, self.listed = where, dict(table), listed
 
     def take(self, key, kind, otherwise=None):
         if key not in self.rest:
@@ -260,21 +260,21 @@ class Table:
             raise InputError(f"{self.where}: there is no {key} '{word}'; there {'is' if len(known) == 1 else 'are'} {', '.join(known)}")
         return word
 
-    def options(self):
-        given = self.take("run", list, [])
+    def options(self, key="run"):
+        given = self.take(key, list, [])
         for option in given:
             if not isinstance(option, str) or not option.startswith("--"):
-                raise InputError(f"{self.where}: run: {option!r} is not an option of the harness")
+                raise InputError(f"{self.where}: {key}: {option!r} is not an option of the harness")
         return given
 
     def tables(self, key, otherwise=None):
         return [
-            Table(f"{self.where}: {key} {i + 1}", table) for i, table in enumerate(self.take(key, list, otherwise))
+            Table(f"{self.where}: {key} {i + 1}", table, self.listed) for i, table in enumerate(self.take(key, list, otherwise))
         ]
 
     def done(self):
         if self.rest:
-            raise InputError(f"{self.where}: there is no key '{next(iter(self.rest))}' here; experiments/definition.py lists the keys")
+            raise InputError(f"{self.where}: there is no key '{next(iter(self.rest))}' here; {self.listed} lists the keys")
 
 
 def read_panel(table, mode, processors=None):

@@ -1,0 +1,209 @@
+"""Reruns the claims of an artifact on this machine, and says of each whether it is reproduced; `./bench verify` runs it.
+
+    ./bench verify DIR|FILE.toml [--quick] [--claim=NAME] [--replicates=10] [--out=FOLDER] [--dry-run]
+
+DIR is a folder of `./bench artifact`, or any folder with a claims.toml; FILE.toml has claims, as experiments/claims/policies.toml, which
+holds those of README. The runs of a claim are interleaved: a block has each of them once, in random order. Where the blocks do not decide,
+as many follow, and then twice as many. --quick makes 6 blocks of the claims that are quick, and says which it leaves undecided. --claim
+takes a name or a pattern, such as 'insert-*'. --dry-run prints the runs.
+
+Each claim is reproduced, not reproduced (with the interval and the likely cause), not decided, or not testable here (with the reason).
+FOLDER gets summary.md and summary.json, in the words of ACM's artifact review, and results.jsonl with all documents. It is DIR/verified, or
+experiments/results/verify-NAME for a FILE. After an interruption the same command goes on.
+
+Exit status: 0 if all claims that this machine can test are reproduced; 1 otherwise; 2 for wrong input; 130 after an interruption.
+"""
+import fnmatch
+import pathlib
+import signal
+import sys
+from dataclasses import dataclass
+
+import claims as claim_files
+import definition
+import judge
+import summary
+from artifact import Artifact
+from driver import Driver
+from engines import engine_of
+from input_error import InputError
+from judge import FEWEST, REPRODUCED, UNDECIDED, UNTESTABLE, Judgement
+from plan import Plan
+from results import Results, digest
+from sweep import number, points_of
+
+USAGE = "./bench verify DIR|FILE.toml [--quick] [--claim=NAME] [--replicates=10] [--out=FOLDER] [--dry-run]"
+OURS = {"results.jsonl", "failures.jsonl", "tasks", *summary.FILES}
+MOST = 1000
+
+
+@dataclass
+class Request:
+    source: pathlib.Path
+    quick: bool = False
+    dry: bool = False
+    claim: str = "*"
+    replicates: int = 10
+    out: pathlib.Path | None = None
+
+    @property
+    def file(self):
+        """The file of claims."""
+        return self.source / "claims.toml" if self.source.is_dir() else self.source
+
+    @property
+    def folder(self):
+        if self.out:
+            return self.out
+        return self.source / "verified" if self.source.is_dir() else definition.FOLDER / "results" / f"verify-{self.source.stem}"
+
+
+def parse(arguments):
+    if not arguments or arguments[0].startswith("-"):
+        raise InputError(f"the artifact is missing; {USAGE}")
+    request = Request(pathlib.Path(arguments[0]))
+    for argument in arguments[1:]:
+        name, _, text = argument.partition("=")
+        if argument == "--quick":
+            request.quick = True
+        elif argument == "--dry-run":
+            request.dry = True
+        elif name == "--claim" and text:
+            request.claim = text
+        elif name == "--out" and text:
+            request.out = pathlib.Path(text)
+        elif name == "--replicates" and text:
+            request.replicates = number("replicates", text, FEWEST, MOST)
+        else:
+            raise InputError(f"there is no '{argument}' here; {USAGE}")
+    if request.quick and any(argument.startswith("--replicates=") for argument in arguments):
+        raise InputError(f"--quick makes {FEWEST} blocks; give it without --replicates")
+    return request
+
+
+def chosen(request, claims):
+    """Returns the claims to measure. Raises InputError if there are none."""
+    named = [claim for claim in claims if fnmatch.fnmatch(claim.name, request.claim)]
+    if not named:
+        raise InputError(f"--claim: there is no claim '{request.claim}'; there are {', '.join(claim.name for claim in claims)}")
+    return named
+
+
+def check_runs(harness, claims):
+    """Refuses commands that are not one run of the harness. Its own words say what is wrong."""
+    for claim in claims:
+        for letter, arguments in claim.runs.items():
+            try:
+                several = len(points_of(harness, arguments)) > 1
+            except InputError as wrong:
+                raise InputError(f"{claim.name}: {letter}: {wrong}") from None
+            if several:
+                raise InputError(f"{claim.name}: {letter}: {' '.join(arguments)} is several runs; a claim names one")
+
+
+def check_folder(folder):
+    """Refuses a folder with files of others."""
+    if folder.exists() and not folder.is_dir():
+        raise InputError(f"--out: {folder} is no folder")
+    if folder.is_dir() and (strange := {path.name for path in folder.iterdir()} - OURS):
+        raise InputError(f"--out: {folder}/{min(strange)} is no file of a verification; move it away, or give another folder")
+
+
+class Verification:
+    """Runs blocks of claims on this machine until they are decided."""
+
+    def __init__(self, request, harness):
+        self.harness, self.folder = harness, request.folder
+        self.results = Results(request.folder, digest(harness))
+        # Looks at the claims. The first block shows what this machine cannot run, so that no other run is made for that.
+        self.looks = (1, FEWEST) if request.quick else (1, request.replicates, 2 * request.replicates, 4 * request.replicates)
+        self.judged = {}   # name -> Judgement
+
+    def plan(self, claims, replicates):
+        points = [point for claim in claims for point in claim.points()]
+        return Plan(definition.Experiment("verify", "", "", "", replicates, [], points), {"": self.results})
+
+    def run(self, claims, replicates):
+        plan = self.plan(claims, replicates)
+        Driver(plan, engine_of("local", self.harness), self.folder).run()
+        return plan
+
+    def decide(self, group):
+        """Measures a group of claims that share runs."""
+        for claim in group:
+            if pair := judge.missing_pair(self.harness, claim):
+                self.judged[claim.name] = Judgement(UNTESTABLE, f"this build has no {pair}")
+        for look in self.looks:
+            if open_ := [claim for claim in group if self.is_open(claim)]:
+                plan = self.run(open_, look)
+                for claim in open_:
+                    self.judged[claim.name] = judge.judge(self.harness, claim, plan)
+
+    def is_open(self, claim):
+        return claim.name not in self.judged or self.judged[claim.name].outcome == UNDECIDED
+
+    def run_all(self, claims):
+        # A killed call may have left a task; its results are kept before any other task begins.
+        self.run(claims, 0)
+        for group in claim_files.groups(claims):
+            self.decide(group)
+
+
+def explain(verification, claim, artifact, disturbing):
+    """Adds the likely causes why a claim is not reproduced, the likeliest first. `disturbing` is what `harness doctor` found."""
+    found = verification.judged[claim.name]
+    if found.disturbed:
+        found.causes.append(f"other programs disturbed {found.disturbed} of {found.runs} runs")
+    if there := artifact.other_machine(verification.results):
+        found.causes.append(there)
+    found.explained, causes = judge.explained(verification.harness, claim, verification.results)
+    found.causes += causes + disturbing
+
+
+def verify_main(harness, arguments):
+    request = parse(arguments)
+    artifact = Artifact(request.source)
+    claims = claim_files.load(request.file)
+    named = chosen(request, claims)
+    measured = [claim for claim in named if claim.quick or not request.quick]
+    if not measured:
+        raise InputError(f"--quick: no claim of {request.file} is quick; run all of them without it")
+    check_runs(harness, measured)
+    if request.dry:
+        for arguments in dict.fromkeys(arguments for claim in measured for arguments in claim.runs.values()):
+            print(" ".join([str(harness), *arguments]))
+        return 0
+    check_folder(request.folder)
+    try:
+        request.folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(f"--out: {error.filename}: {error.strerror}") from None
+    verification = Verification(request, harness)
+    try:
+        verification.run_all(measured)
+    except KeyboardInterrupt as interrupted:
+        print(f"verify: interrupted; {interrupted}", file=sys.stderr)
+        return 130
+    judged = verification.judged
+    wrong = [claim for claim in measured if judged[claim.name].outcome not in (REPRODUCED, UNTESTABLE)]
+    disturbing, missing = judge.doctored(harness)
+    for claim in wrong:
+        explain(verification, claim, artifact, disturbing)
+    for claim in named:
+        if claim not in measured:   # which is no failure
+            judged[claim.name] = Judgement(UNDECIDED, "--quick leaves it out: its runs take longer")
+    report = summary.Report(request, artifact, named, judged, verification.results, missing)
+    print(summary.save(report, request.folder), end="")
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    for interruption in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(interruption, signal.default_int_handler)
+    try:
+        sys.exit(verify_main(sys.argv[1], sys.argv[2:]))
+    except InputError as wrong:
+        print(f"verify: {wrong}", file=sys.stderr)
+        sys.exit(2)
+    except KeyboardInterrupt:   # while it judged
+        sys.exit(130)
