@@ -181,6 +181,10 @@ endforeach()
 if("experiments/ci_test.py" IN_LIST scripts)
   set_tests_properties(experiments/ci_test.py PROPERTIES LABELS all RUN_SERIAL TRUE TIMEOUT 7200 SKIP_RETURN_CODE 77)
 endif()
+# Measures for ten minutes, for which it needs the processors.
+if("experiments/claims_test.py" IN_LIST scripts)
+  set_tests_properties(experiments/claims_test.py PROPERTIES LABELS all RUN_SERIAL TRUE TIMEOUT 7200 SKIP_RETURN_CODE 77)
+endif()
 # It fetches a module of Go, and builds a checker of histories with it.
 set(porcupine src/history/porcupine/porcupine_test.py)
 if(porcupine IN_LIST scripts)
