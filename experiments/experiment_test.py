@@ -574,11 +574,6 @@ class Words(unittest.TestCase):
                 self.assertIn(said, done.stderr)
                 self.assertEqual(len(done.stderr.splitlines()), 1)
 
-    def test_an_unknown_claim_is_refused(self):
-        done = subprocess.run([TREE / "experiments/bars", "nosuch"], capture_output=True, text=True, check=False, timeout=60)
-        self.assertEqual((done.returncode, done.stdout), (2, ""))
-        self.assertEqual(done.stderr, "experiments/bars: there is no claim 'nosuch'; run without an argument for all\n")
-
     def test_it_lists_experiments_and_the_runs_of_a_dry_run(self):
         said = self.told().stdout
         self.assertEqual([line.split()[0] for line in said.splitlines()], definition.names())
