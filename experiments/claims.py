@@ -9,7 +9,7 @@ be joined:
                     a / b >= 1.5                      the speed of a over that of b, as `harness compare` judges it
                     a / b <= 2                        >= and <= may stand in all of them
                     bytes_per_key of a <= 46          a word of NUMBERS, of one command
-                    ns_per_operation of a - b <= 4    the same, and its difference in a block
+                    ns_per_operation of a - b <= 4    the same, and its difference in a block; or a / b, its ratio
     tolerance   how far beyond its bound a number may be on another machine, as a share of the bound: "5%"
     quick       true if `verify --quick` measures it: its runs are short
     each        {word = [values]}: one claim for each value, which replaces {word} in all texts

@@ -109,14 +109,19 @@ def check_folder(folder):
         raise InputError(f"--out: {folder}/{min(strange)} is no file of a verification; move it away, or give another folder")
 
 
+def looks_of(request):
+    """Returns after how many blocks the claims are judged. The first block shows what this machine cannot run, so that no other run is
+    made for that."""
+    return (1, FEWEST) if request.quick else (1, request.replicates, 2 * request.replicates, 4 * request.replicates)
+
+
 class Verification:
     """Runs blocks of claims on this machine until they are decided."""
 
     def __init__(self, request, harness):
         self.harness, self.folder = harness, request.folder
         self.results = Results(request.folder, digest(harness))
-        # Looks at the claims. The first block shows what this machine cannot run, so that no other run is made for that.
-        self.looks = (1, FEWEST) if request.quick else (1, request.replicates, 2 * request.replicates, 4 * request.replicates)
+        self.looks = looks_of(request)
         self.judged = {}   # name -> Judgement
 
     def plan(self, claims, replicates):
@@ -138,6 +143,8 @@ class Verification:
                 plan = self.run(open_, look)
                 for claim in open_:
                     self.judged[claim.name] = judge.judge(self.harness, claim, plan)
+        for claim in group:
+            print(f"verify: {claim.name}: {self.judged[claim.name].outcome}", file=sys.stderr, flush=True)
 
     def is_open(self, claim):
         return claim.name not in self.judged or self.judged[claim.name].outcome == UNDECIDED
@@ -170,8 +177,11 @@ def verify_main(harness, arguments):
         raise InputError(f"--quick: no claim of {request.file} is quick; run all of them without it")
     check_runs(harness, measured)
     if request.dry:
-        for arguments in dict.fromkeys(arguments for claim in measured for arguments in claim.runs.values()):
+        runs = dict.fromkeys(arguments for claim in measured for arguments in claim.runs.values())
+        for arguments in runs:
             print(" ".join([str(harness), *arguments]))
+        looks = looks_of(request)
+        print(f"claims: {len(measured)}, different runs: {len(runs)}, blocks: {looks[1]} to {looks[-1]}", file=sys.stderr)
         return 0
     check_folder(request.folder)
     try:

@@ -169,6 +169,7 @@ class Verifying(unittest.TestCase):
     def test_a_claim_is_chosen_by_name_and_a_dry_run_prints_its_runs(self):
         done = self.verify(claim("one", "a / b >= 1"), claim("two", "a / b >= 1", a=["--sync=near"]), more=["--claim=t*", "--dry-run"])
         self.assertEqual(done.stdout, f"{self.harness} --fit --sync=near\n{self.harness} --fit --sync=none\n")
+        self.assertEqual(done.stderr, "claims: 1, different runs: 2, blocks: 10 to 40\n")
         self.assertFalse(self.out.exists())
         self.assertEqual(self.verify(more=["--claim=two"]).returncode, 0)
         self.assertEqual(self.outcomes(), {"two": "reproduced"})
