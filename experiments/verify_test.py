@@ -20,7 +20,7 @@ import judge  # noqa: E402
 # three threads do not fit, `crash` fails, and no pair of `memc3` is built. It notes its runs in the file `runs`, and the sets that it
 # compares have one seed. The run whose number is in the file `hold` waits, and says so by the file `waiting`.
 FAKE = r"""#!/usr/bin/python3
-import json, pathlib, statistics, sys, time
+import json, os, pathlib, statistics, sys, time
 folder = pathlib.Path(__file__).parent
 first, *rest = sys.argv[1:]
 if first == "points":
@@ -50,8 +50,11 @@ if first == "doctor":
 options = dict(word.split("=", 1) for word in sys.argv[1:] if "=" in word)
 runs = folder / "runs"
 before = len(runs.read_text().splitlines()) if runs.exists() else 0
-while (folder / "hold").exists() and (folder / "hold").read_text() == str(before):
-    (folder / "waiting").touch()
+def held():
+    return (folder / "hold").exists() and (folder / "hold").read_text() == str(before)
+if held():
+    (folder / "waiting").write_text(str(os.getpid()))
+while held():
     time.sleep(.01)
 sync, block = options["--sync"], int(options["--block"])
 with open(runs, "a") as file:
@@ -174,18 +177,42 @@ class Verifying(unittest.TestCase):
         self.assertEqual(self.verify(more=["--claim=two"]).returncode, 0)
         self.assertEqual(self.outcomes(), {"two": "reproduced"})
 
+    def waiting(self):
+        """Waits until a run waits; then the runs before it have ended. Returns its process."""
+        while not (text := (self.folder / "waiting").read_text() if (self.folder / "waiting").exists() else ""):
+            time.sleep(.01)
+        (self.folder / "waiting").unlink()
+        return int(text)
+
+    def hold(self, number):
+        (self.folder / "held").write_text(str(number))
+        (self.folder / "held").rename(self.folder / "hold")
+
+    def let_go(self, process):
+        """Lets runs go on after this one, which the kernel ends."""
+        stat = pathlib.Path(f"/proc/{process}/stat")
+        while stat.exists() and stat.read_text().rpartition(") ")[2][0] != "Z":
+            time.sleep(.01)
+        (self.folder / "hold").unlink()
+
     def test_what_was_killed_goes_on_and_no_run_is_made_twice(self):
-        self.file.write_text(claim("one", "a / b >= 1") + claim("two", "a / b >= 1", a=["--sync=near"], b=["--sync=fast"]))
-        for at, kill in ((5, signal.SIGKILL), (9, signal.SIGINT)):
-            (self.folder / "hold").write_text(str(at))
-            process = subprocess.Popen(self.command(), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
-            while not (self.folder / "waiting").exists():   # then the runs before it have ended
-                self.assertIsNone(process.poll())
-                time.sleep(.01)
-            process.send_signal(kill)
+        # The second claim shares no run with the first, so its task is there before the first claim is looked at again.
+        self.file.write_text(claim("one", "a / b >= 1") + claim("two", "a / b >= 1", a=["--sync=near"], b=["--sync=noisy"]))
+        for at in (4, 24):   # the first runs of a block
+            self.hold(at)
+            with subprocess.Popen(self.command(), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
+                self.waiting()
+                process.send_signal(signal.SIGSTOP)   # so that it does not see the end of this run
+                self.hold(at + 1)
+                run = self.waiting()
+                process.kill()
+            self.let_go(run)
+        self.hold(28)
+        with subprocess.Popen(self.command(), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as process:
+            run = self.waiting()
+            process.send_signal(signal.SIGINT)
             said = process.communicate(timeout=60)[1]
-            (self.folder / "hold").unlink()
-            (self.folder / "waiting").unlink()
+        self.let_go(run)
         self.assertEqual(process.returncode, 130)
         self.assertIn("verify: interrupted; the same command goes on", said)
         self.verify()
