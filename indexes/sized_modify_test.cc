@@ -75,7 +75,7 @@ struct Overtaken {
   using Index = Sized<Watched<Map>>;
   using Raw = typename Map::Raw;
   static constexpr u32 kMostStale = Index::kMostStale;
-  static constexpr MemoryConfig kMemory{.alloc = MemoryConfig::Alloc::kMalloc};
+  static inline const MemoryConfig kMemory{.alloc = MemoryConfig::Alloc::kMalloc};
 
   Overtaken() = default;
   ~Overtaken() { Watched<Map>::before = {}; }
