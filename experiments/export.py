@@ -113,6 +113,10 @@ def read(path):
     if not path.is_dir():
         return read_file(path)
     files = sorted([*path.glob("*.json"), *path.glob("*.jsonl")])
+    if (path / "sweep.json").exists():   # of a sweep or an experiment, whose other files hold no results that count
+        files = sorted([*path.glob("results.jsonl"), *path.glob("*/results.jsonl")])
+        if not files:
+            raise InputError(f"'{path}' holds no results.jsonl; the sweep has no result yet")
     if not files:
         raise InputError(f"'{path}' holds no .json file; harness --out={path} writes them")
     return sorted((each for file in files for each in read_file(file)), key=lambda each: str(each[1].get("started", "")))

@@ -130,6 +130,19 @@ class Export(unittest.TestCase):
                 self.assertGreater(len(own), 2)
                 self.assertTrue(own[0]["rows.nodes_per_fetch_reason"])
 
+    def test_of_the_folder_of_a_sweep_only_results_that_count_are_read(self):
+        with tempfile.TemporaryDirectory() as scratch:
+            folder = pathlib.Path(scratch)
+            for name, text in (("sweep.json", "{}"), ("failures.jsonl", ""), ("haswell/aside.jsonl", "x"), ("zen4/results.jsonl", "")):
+                (folder / name).parent.mkdir(exist_ok=True)
+                (folder / name).write_text(text)
+            self.assertIn("zen4/results.jsonl' is empty", export(folder).stderr)
+            for kind in ("haswell", "zen4"):
+                (folder / kind / "results.jsonl").write_text(json.dumps({"document": self.documents[0]}) + "\n")
+            self.assertEqual([row["run_id"] for row in self.rows(folder)], [self.documents[0]["run_id"]] * 2)
+            (folder / "sweep.json").unlink()
+            self.assertIn("failures.jsonl", export(folder).stderr)
+
     def test_the_dictionary_has_every_column(self):
         self.assertEqual((TREE / "docs/columns.md").read_text(), columns.dictionary(), "run: python3 experiments/columns.py")
         for arguments in ((), ("--series",), ("--series=rows",)):
