@@ -27,7 +27,8 @@ SlurmctldPidFile={folder}/ctl.pid
 SlurmdPidFile={folder}/%n.pid
 SlurmctldLogFile={folder}/log/ctl.log
 SlurmdLogFile={folder}/log/%n.log
-SlurmdTimeout=10
+SlurmdTimeout=5
+SchedulerParameters=bf_interval=1,batch_sched_delay=1
 ProctrackType=proctrack/linuxproc
 TaskPlugin=task/none
 SwitchType=switch/none

@@ -32,7 +32,7 @@ from input_error import InputError
 
 SCRIPT = pathlib.Path(__file__).resolve().parents[1] / "block.sh"
 MOST = 1000           # tasks of an array: Slurm's default of MaxArraySize is 1001
-FIRST, LAST = 1, 15   # seconds between two looks at the queue: FIRST after a change, up to LAST while there is none
+FIRST, LAST = 1, 15   # seconds between two looks at the queue: FIRST after a change there or in a log, up to LAST while there is none
 SILENCE = 300         # seconds for which slurmctld may be silent before the driver ends
 OURS = {"tasks", "aside.jsonl", "kinds.json", "results.jsonl", "failures.jsonl", "sweep.json", "sbatch"}   # names in the folder of a sweep
 DOWN = re.compile("down|drain|drng|fail|error|unk", re.IGNORECASE)   # the beginnings of states; a node that saves power is up
@@ -125,7 +125,9 @@ class Slurm(Engine):
     at_once: int = MOST
     queue: dict = field(default_factory=dict)    # (name, index) -> Job, as squeue said last
     submitted: dict = field(default_factory=dict)   # name of an array -> when it was submitted
+    jobs: dict = field(default_factory=dict)     # name of an array -> its number
     mine: set = field(default_factory=set)       # names of arrays with tasks of this sweep
+    told: dict = field(default_factory=dict)     # length of the log of each task
     looked: float = 0     # when squeue last answered
     pause: float = FIRST
 
@@ -275,7 +277,7 @@ class Slurm(Engine):
         except RuntimeError as error:
             errors = [line.removeprefix("sbatch: error: ") for line in said.getvalue().splitlines() if "error: " in line]
             raise InputError(f"--on=slurm: {'; '.join(errors) or last_line(str(error))}") from None
-        self.submitted[name] = time.monotonic()
+        self.submitted[name], self.jobs[name] = time.monotonic(), job
         return job
 
     def cancel(self, names):
@@ -321,6 +323,9 @@ class Slurm(Engine):
         if not tasks:
             return []
         self.mine |= {task.handle.get("name") for task in tasks}
+        told = {task.name: len(self.log_of(task)) for task in tasks}
+        if told != self.told:   # a log gets a line when a job is killed, so the queue changes soon
+            self.told, self.pause = told, FIRST
         if self.look():
             for task in tasks:
                 job = self.job_of(task)
@@ -339,14 +344,14 @@ class Slurm(Engine):
         return not any(each.is_up for each in here) and any(each.is_up for each in nodes)
 
     def wait(self):
-        time.sleep(min(self.pause, 5))
+        time.sleep(min(self.pause, 2))
 
     def stop(self):
-        arrays = sorted({job.id.partition("_")[0] for (name, _), job in self.queue.items() if name in self.mine}, key=int)
-        if not arrays and not any(self.looked <= self.submitted.get(name, -1) for name in self.mine):
+        arrays = {job.id.partition("_")[0] for (name, _), job in self.queue.items() if name in self.mine}
+        arrays |= {job for name, job in self.jobs.items() if not self.looked_since(name)}
+        if not arrays:
             return "the same command goes on"
-        how = " ".join(arrays) if arrays else f"--name={','.join(sorted(filter(None, self.mine)))}"
-        return f"jobs go on, and the same command collects them; to end them: scancel {how}"
+        return f"jobs go on, and the same command collects them; to end them: scancel {' '.join(sorted(arrays, key=int))}"
 
     # --- why a task ended
 
