@@ -192,7 +192,7 @@ if(porcupine IN_LIST scripts)
 endif()
 # It needs an ssh server and parallel, which start two hosts on this machine.
 if("experiments/hosts_test.py" IN_LIST scripts)
-  set_tests_properties(experiments/hosts_test.py PROPERTIES SKIP_RETURN_CODE 77)
+  set_tests_properties(experiments/hosts_test.py PROPERTIES LABELS all RUN_SERIAL TRUE SKIP_RETURN_CODE 77)
 endif()
 # To run it alone: ctest -L emulated. The emulator keeps one processor busy for its guest, and at times another for its devices. Beside
 # other tests it would come close to its timeout.
