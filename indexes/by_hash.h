@@ -303,14 +303,16 @@ class ByHash {
     friend ByHash;
     typename Map::Walk chains_;
     WalkedPairs<BytesKey> pairs_;
+    bool shown_ = true;  // no visitor has thrown on the pairs of the last step
   };
   /// Does what Synchronized::walk_on does. A key that stays keeps its record in the chain of its hash, and the hash in
-  /// the index. The copies are made in the records' epoch, and visited after it.
+  /// the index. The copies are made in the records' epoch, and visited after it. If `visit` throws, the next step shows
+  /// the same copies again, since the walk of the index has gone on.
   template <class Visit>
     requires(kWalksBesideWriters)
   bool walk_on(ThreadState& me, Walk& walk, std::size_t most, Visit&& visit) const {
-    walk.pairs_.clear();
-    {
+    if (walk.shown_) {
+      walk.pairs_.clear();
       const Inside inside(me);
       (void)map_.walk_on(me, walk.chains_, most, [&](u64, u64 chain) {
         for (const Record* record = Record::at(chain); record != nullptr; record = record->next.load()) {
@@ -318,8 +320,10 @@ class ByHash {
           while (!walk.pairs_.push(spelling.key(), record->value.load())) walk.pairs_.enlarge();
         }
       });
+      walk.shown_ = false;
     }
     walk.pairs_.for_each(visit);
+    walk.shown_ = true;
     return !walk.at_start();
   }
   /// Visits every pair, in no particular order. Must not run beside changes unless the index has walks.

@@ -114,6 +114,10 @@ Account<OrReason<History>> history_account(const Plan& plan, const Measurement& 
                                                                      ? ""
                                                                      : "; the history is in " + asked->file)});
   }
+  if (history.calls == 0) {
+    remarks.push_back({Status::kDegraded, "no call was on the recorded share of the keys, " + asked->share() +
+                                              ", so the history says nothing; --history=FILE,keys=all has all calls"});
+  }
   if (verdict.undecided > 0) {
     remarks.push_back({Status::kDegraded, fmt::format("whether the recorded calls on {} are linearizable is not known: "
                                                       "their checks reached their limits",

@@ -265,6 +265,16 @@ TEST_CASE("a call that throws has no answer in the history") {
   CHECK(result.history->linearizable.value == true);
 }
 
+TEST_CASE("a history without a call says nothing, and the run says that") {
+  Config config = recorded("lookup", 1'000'000);
+  config.records = 8;
+  const TrialResult result = run_of<Toy<u64>>(config);
+  REQUIRE(result.history);
+  CHECK(result.history->calls == 0);
+  CHECK(result.status == Status::kDegraded);
+  CHECK_THAT(result.reason, Catch::Contains("no call was on the recorded share of the keys, 1/1000000, so"));
+}
+
 TEST_CASE("a file that cannot be written fails the run") {
   Config config = recorded("lookup");
   config.history->file = "/nowhere/calls.history";

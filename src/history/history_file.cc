@@ -11,6 +11,7 @@
 #include <stdexcept>
 #include <string_view>
 
+#include <fcntl.h>
 #include <sys/stat.h>
 
 #include <fmt/format.h>
@@ -73,9 +74,17 @@ std::optional<std::string_view> fault_of(const CallRecord& record) {
   return std::nullopt;
 }
 
+using File = std::unique_ptr<std::FILE, int (*)(std::FILE*)>;
+
+/// Opens a file to read it, or returns null and sets errno. Does not wait for the writer of a pipe.
+File opened(const std::string& path) {
+  const int descriptor = open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+  return {descriptor < 0 ? nullptr : fdopen(descriptor, "rb"), &std::fclose};
+}
+
 /// Returns true if a file is there that a history would destroy: neither empty nor a history, nor the beginning of one.
 bool is_something_else(const std::string& path) {
-  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(path.c_str(), "rb"), &std::fclose);
+  const auto file = opened(path);
   if (!file) return errno != ENOENT;
   std::array<char, kMagic.size()> start;
   const std::size_t bytes = std::fread(start.data(), 1, start.size(), file.get());
@@ -84,7 +93,7 @@ bool is_something_else(const std::string& path) {
 
 class HistoryReader {
  public:
-  explicit HistoryReader(const std::string& path) : path_(path), file_(std::fopen(path.c_str(), "rb"), &std::fclose) {
+  explicit HistoryReader(const std::string& path) : path_(path), file_(opened(path)) {
     if (!file_) throw error(fmt::format("cannot be read: {}", std::strerror(errno)));
     struct stat about{};
     if (fstat(fileno(file_.get()), &about) != 0 || !S_ISREG(about.st_mode)) throw error("is not a regular file");
@@ -151,7 +160,7 @@ class HistoryReader {
   }
 
   const std::string path_;
-  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file_;
+  const File file_;
   u64 bytes_ = 0;
 };
 

@@ -1,6 +1,8 @@
 // Tests that a history survives its file, and that a damaged file is refused.
 #include "src/history/history_file.h"
 
+#include <sys/stat.h>
+
 #include <filesystem>
 #include <fstream>
 #include <sstream>
@@ -98,6 +100,11 @@ TEST_CASE("History file: what is no file is refused") {
   CHECK(refusal([] { (void)read_history("/nowhere/h"); }) ==
         "history file '/nowhere/h': cannot be read: No such file or directory");
   CHECK(refusal([] { (void)read_history("/tmp"); }) == "history file '/tmp': is not a regular file");
+  const TemporaryFile pipe("");
+  std::filesystem::remove(pipe.path());
+  REQUIRE(mkfifo(pipe.path().c_str(), 0600) == 0);
+  CHECK(refusal([&] { (void)read_history(pipe.path()); }) ==
+        "history file '" + pipe.path() + "': is not a regular file");
   CHECK(refusal([] { HistoryWriter("/nowhere/h", 0); }) ==
         "history file '/nowhere/h': cannot be written: No such file or directory");
 }
