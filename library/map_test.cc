@@ -340,7 +340,7 @@ TEMPLATE_TEST_CASE("A table of numbers keeps strings as keys, also those with eq
   using Value = typename TestType::Value;
   std::vector<std::string> keys{"", std::string(1, '\0'), std::string(2, '\0'), std::string("\0\1", 2), "\xff"};
   for (int i = 0; i < 60; ++i) keys.push_back(std::to_string(i * i * i));
-  for (const char last : {'x', 'y'}) keys.push_back(std::string((64 << 10) - 1, 'x') + last);
+  for (const char last : {'x', 'y'}) keys.emplace_back(64 << 10, 'x').back() = last;
   TestType map;
   std::map<std::string, Value> model;
   Rng rng(test_seed());
