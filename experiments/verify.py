@@ -94,7 +94,7 @@ def check_runs(harness, claims):
     for claim in claims:
         for letter, arguments in claim.runs.items():
             try:
-                several = len(points_of(harness, arguments)) > 1
+                several = len(points_of(harness, arguments)[0]) > 1
             except InputError as wrong:
                 raise InputError(f"{claim.name}: {letter}: {wrong}") from None
             if several:
