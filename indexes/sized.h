@@ -122,7 +122,8 @@ class Sized {
     friend Sized;
     template <class Owner, class F>
     friend class sized::Modification;
-    friend sized::Group<Sized>;
+    template <class Owner>
+    friend class sized::Group;
     PoolLease<Machine> pool_;
     typename Reclaimer::ThreadState reclaim_;
   };
@@ -418,7 +419,8 @@ class Sized {
  private:
   template <class Owner, class F>
   friend class sized::Modification;
-  friend sized::Group<Sized>;
+  template <class Owner>
+  friend class sized::Group;
 
   static constexpr u64 kNothing = 1;  // the word of the empty value: there is no block to free or to retire
   static constexpr auto kShowNothing = [](ByteSpan) {};
