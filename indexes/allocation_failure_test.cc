@@ -1,6 +1,6 @@
 // Tests with memory that ends at the n-th allocation of an operation, for every n until the operation succeeds. Until
 // then it must throw std::bad_alloc, change nothing, leak nothing and leave nothing locked. Other tests do so for
-// batches of modifications (modify_batch_test.cc), sized values (sized_test.cc) and walks without heap
+// batches of modifications (modify_batch_test.cc), sized values (sized_failure_test.cc) and walks without heap
 // (walk_failure_test.cc).
 //
 // Keys that fan out, split and merge force every change of a node's shape, up and down (src/testing/key_patterns.h).

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <functional>
 #include <map>
 #include <memory>
 #include <new>
@@ -11,154 +10,19 @@
 #include <span>
 #include <stdexcept>
 #include <string>
-#include <string_view>
 #include <thread>
-#include <utility>
 #include <vector>
 
-#include "indexes/art/art.h"
-#include "indexes/chained/chained.h"
-#include "indexes/cuckoo/cuckoo.h"
-#include "indexes/starving_test.h"
+#include "indexes/any_sized_test.h"
 #include "src/base/rng.h"
-#include "src/machine/emulated.h"
-#include "src/machine/native.h"
 #include "src/testing/catch.h"
-#include "sync/none.h"
-#include "sync/olc.h"
-#include "sync/rtm.h"
-#include "sync/spin.h"
-#include "sync/synchronized.h"
 
 namespace latchlab::testing {
 namespace {
 
-using Alloc = MemoryConfig::Alloc;
+using namespace any_sized;
+
 using Model = std::map<u64, std::string>;
-
-ByteSpan bytes_of(std::string_view text) { return std::as_bytes(std::span(text)); }
-std::string text_in(ByteSpan bytes) { return {reinterpret_cast<const char*>(bytes.data()), bytes.size()}; }
-/// Returns a text of `size` bytes that a number determines.
-std::string text_of(u64 size, u64 number) {
-  std::string text(size, '\0');
-  for (u64 i = 0; i < size; ++i) text[i] = static_cast<char>(number * 31 + i);
-  return text;
-}
-constexpr u64 kLengths[] = {0, 1, 7, 8, 9, 24, 40, 100, 1000, 5000, 70'000};
-
-using Show = std::function<void(ByteSpan)>;
-using Wish = std::function<Change(std::optional<ByteSpan>)>;
-
-/// One thread's access to an index of sized values whose type is erased.
-struct AnySession {
-  virtual ~AnySession() = default;
-  virtual bool find(u64 key, const Show& show) = 0;
-  virtual std::size_t find_batch(std::span<const u64> keys, const std::function<void(std::size_t, ByteSpan)>& show) = 0;
-  // Without `show` these call the forms without `before`.
-  virtual bool insert(u64 key, ByteSpan value, const Show& show = {}) = 0;
-  virtual bool upsert(u64 key, ByteSpan value, const Show& show = {}) = 0;
-  virtual bool update(u64 key, ByteSpan value, const Show& show = {}) = 0;
-  virtual bool erase(u64 key, const Show& show = {}) = 0;
-  virtual Effect modify(u64 key, const Wish& wish) = 0;
-  /// Returns a pin's bytes, as a function that owns the pin; nothing if the key is absent.
-  virtual std::function<ByteSpan()> pin(u64 key) = 0;
-  virtual void idle() = 0;
-};
-struct AnyIndex {
-  virtual ~AnyIndex() = default;
-  virtual std::unique_ptr<AnySession> join() = 0;
-  virtual SizedFootprint bytes() const = 0;
-  virtual ReclaimCounters counters() const = 0;
-};
-
-template <class Map>
-class SizedSession : public AnySession {
- public:
-  explicit SizedSession(Sized<Map>& index) : index_(index), me_(index.join()) {}
-
-  bool find(u64 key, const Show& show) override { return index_.find(me_, key, show); }
-  std::size_t find_batch(std::span<const u64> keys, const std::function<void(std::size_t, ByteSpan)>& show) override {
-    return index_.find_batch(me_, keys, show);
-  }
-  bool insert(u64 key, ByteSpan value, const Show& show) override {
-    return show ? index_.insert(me_, key, value, show) : index_.insert(me_, key, value);
-  }
-  bool upsert(u64 key, ByteSpan value, const Show& show) override {
-    return show ? index_.upsert(me_, key, value, show) : index_.upsert(me_, key, value);
-  }
-  bool update(u64 key, ByteSpan value, const Show& show) override {
-    return show ? index_.update(me_, key, value, show) : index_.update(me_, key, value);
-  }
-  bool erase(u64 key, const Show& show) override {
-    return show ? index_.erase(me_, key, show) : index_.erase(me_, key);
-  }
-  Effect modify(u64 key, const Wish& wish) override { return index_.modify(me_, key, wish); }
-  std::function<ByteSpan()> pin(u64 key) override {
-    auto pinned = index_.pin(me_, key);
-    if (!pinned) return {};
-    return [shared = std::make_shared<Pinned<typename Map::Machine>>(*std::move(pinned))] { return shared->bytes(); };
-  }
-  void idle() override { index_.idle(me_); }
-
- private:
-  Sized<Map>& index_;
-  typename Sized<Map>::ThreadState me_;
-};
-template <class Map>
-class SizedIndex : public AnyIndex {
- public:
-  SizedIndex(const Spec& policy, const MemoryConfig& memory) : index_(memory, policy, memory) {}
-  std::unique_ptr<AnySession> join() override { return std::make_unique<SizedSession<Map>>(index_); }
-  SizedFootprint bytes() const override { return index_.bytes(); }
-  ReclaimCounters counters() const override { return index_.reclaim_counters(); }
-
- private:
-  Sized<Map> index_;
-};
-
-struct Subject {
-  std::string name;
-  bool shared;  // several threads may change it
-  std::function<std::unique_ptr<AnyIndex>(const MemoryConfig&)> make;
-};
-template <template <class, class> class Index, class Policy>
-Subject subject(bool shared = true) {
-  std::string name(Index<typename Policy::Layout, U64Key>::kName);
-  name.append(" under ").append(Policy::kName).append(" on ").append(Policy::Machine::kName);
-  return {name, shared,
-          [spec = Spec::parse(std::string(Policy::kName))](const MemoryConfig& memory) -> std::unique_ptr<AnyIndex> {
-            return std::make_unique<SizedIndex<Synchronized<Index, Policy, U64Key>>>(spec, memory);
-          }};
-}
-std::vector<Subject> subjects() {
-  return {subject<Art, Spin<Native>>(),     subject<Art, Olc<Native>>(),      subject<Art, Rtm<Emulated>>(),
-          subject<Cuckoo, Spin<Native>>(),  subject<Cuckoo, Olc<Native>>(),   subject<Cuckoo, Rtm<Emulated>>(),
-          subject<Chained, Spin<Native>>(), subject<Chained, Olc<Native>>(),  subject<Chained, Rtm<Emulated>>(),
-          subject<Art, Rtm<Native>>(),      subject<Art, None<Native>>(false)};
-}
-
-/// An index of a subject, with its plan of failures.
-struct Indexed {
-  FailurePlan plan;
-  MemoryBudget limit{u64{1} << 40};  // for its count of bytes
-  std::unique_ptr<AnyIndex> index;
-
-  explicit Indexed(const Subject& subject, Alloc alloc = Alloc::kArena, Reclaim reclaim = Reclaim::kEpoch)
-      : index(subject.make({.alloc = alloc, .reclaim = reclaim, .limit = limit, .fail = &plan})) {}
-  AnyIndex* operator->() { return index.get(); }
-  /// Returns the live bytes of the values after the last session has ended.
-  u64 live_after_all() {
-    index->join();
-    return index->bytes().values.live;
-  }
-};
-
-std::optional<std::string> found(AnySession& me, u64 key) {
-  std::optional<std::string> text;
-  const bool present = me.find(key, [&](ByteSpan value) { text = text_in(value); });
-  REQUIRE(present == text.has_value());
-  return text;
-}
 
 void check_against_a_map(const Subject& subject, Alloc alloc) {
   Indexed index(subject, alloc);
@@ -489,78 +353,6 @@ TEST_CASE("Sized: threads that append lose nothing, and readers see whole values
     if (!subject.shared) continue;
     DYNAMIC_SECTION(subject.name) {
       for (const Reclaim reclaim : {Reclaim::kEpoch, Reclaim::kQsbr}) check_threads(subject, reclaim);
-    }
-  }
-}
-
-void starve(const Subject& subject, Alloc alloc, Reclaim reclaim, FailurePlan::Then then) {
-  INFO(word(alloc) << ", " << word(reclaim));
-  Indexed index(subject, alloc, reclaim);
-  Model model;
-  u64 failures = 0;
-  {
-    const auto me = index->join(), quiet = index->join();
-    CHECK_FALSE(found(*quiet, 1).has_value());  // it is quiet from now on: under qsbr all that is retired waits for it
-    const auto live = [&] {
-      const auto [pairs, values] = index->bytes();
-      return pairs.live - pairs.room + values.live;
-    };
-    const auto unchanged = [&] {
-      for (u64 key = 0; key < 8; ++key) {
-        const auto at = model.find(key);
-        if (found(*me, key) != (at == model.end() ? std::nullopt : std::optional(at->second))) return false;
-      }
-      return true;
-    };
-    const Starving starving{index.plan, live, unchanged};
-    const auto until_done = [&](const char* what, auto&& operation) {
-      INFO(what);
-      failures += starve_until_done(starving, then, operation);
-    };
-    for (u64 round = 0; round < 40; ++round) {
-      const u64 key = round % 8, size = kLengths[round * 3 % 10];
-      const bool present = model.contains(key);
-      const std::string text = text_of(size, round), more = text_of(size + 20, round + 1);
-      until_done("upsert", [&] { return me->upsert(key, bytes_of(text)) == !present; });
-      model[key] = text;
-      until_done("update", [&] { return me->update(key, bytes_of(more)); });
-      model[key] = more;
-      const auto append = [&](std::optional<ByteSpan> old) { return Change::to(*old, bytes_of(text)); };
-      until_done("modify to replace", [&] { return me->modify(key, append) == Effect::kReplaced; });
-      model[key] += text;
-      until_done("refused insert", [&] { return !me->insert(key, bytes_of(text)); });
-      if (round % 3 == 0) continue;
-      until_done("erase", [&] { return me->erase(key); });
-      model.erase(key);
-      if (round % 3 == 1) continue;
-      until_done("insert", [&] { return me->insert(key, bytes_of(text)); });
-      model[key] = text;
-      const auto leave_nothing = [](std::optional<ByteSpan>) { return Change::erase(); };
-      until_done("modify to erase", [&] { return me->modify(key, leave_nothing) == Effect::kErased; });
-      model.erase(key);
-      const auto put = [&](std::optional<ByteSpan>) { return Change::to(bytes_of(more)); };
-      until_done("modify to insert", [&] { return me->modify(key, put) == Effect::kInserted; });
-      model[key] = more;
-    }
-    if (then == FailurePlan::Then::kForEver) CHECK(failures > 50);  // after one failure the second try succeeds
-    for (const auto& [key, text] : model) REQUIRE(me->erase(key));
-  }
-  const u64 live = index.live_after_all();
-  if (reclaim != Reclaim::kLeak) CHECK(live == 0);
-  index.index.reset();
-  CHECK(index.limit.charged() == 0);
-}
-
-TEST_CASE("Sized: every operation beside a quiet thread succeeds or changes nothing, no matter which allocation fails",
-          "[sized][no-tsan]") {  // one thread
-  for (const Subject& subject : subjects()) {
-    DYNAMIC_SECTION(subject.name) {
-      for (const auto then : {FailurePlan::Then::kOnce, FailurePlan::Then::kForEver}) {
-        for (const Reclaim reclaim : {Reclaim::kEpoch, Reclaim::kEpochFence, Reclaim::kQsbr, Reclaim::kLeak}) {
-          starve(subject, Alloc::kMalloc, reclaim, then);
-          starve(subject, Alloc::kArena, reclaim, then);
-        }
-      }
     }
   }
 }
