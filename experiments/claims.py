@@ -46,6 +46,7 @@ NUMBERS = {
     "zero_aborts_per_operation": definition.METRICS["zeros"][1],
     "nodes_per_fetch": at("nodes_per_fetch"),
     "independent_ratio": at("limits", "independent_ratio"),
+    "value_ratio": at("limits", "value_ratio"),
     "ns_per_operation": lambda document: 1e9 * document["config"]["threads"] / document["throughput"]["per_second"],
 }
 
