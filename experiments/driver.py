@@ -17,8 +17,9 @@ REPORT = 10   # seconds between two reports, for engines that run many tasks at 
 
 
 class Driver:
-    def __init__(self, plan, engine, folder):
-        self.plan, self.engine = plan, engine
+    def __init__(self, plan, engine, folder, hold):
+        """`hold` is the Hold of the folder, within which this driver lives."""
+        self.plan, self.engine, self.hold = plan, engine, hold
         self.folder = folder / "tasks"
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
@@ -30,6 +31,7 @@ class Driver:
             raise InputError(f"--out: {error.filename}: {error.strerror}") from None
         if strange := {task.kind for task in self.tasks} - set(engine.kinds):
             raise InputError(f"--on: {folder} has a task of kind '{min(strange)}', which --on does not name; go on with the --on that did")
+        hold.kept |= bool(self.tasks)
         plan.failures = {}   # what failed before is tried again
         self.points = {point.arguments: point for point in plan.experiment.points}
         self.vain = {}   # (kind, replicate) -> tasks in a row that brought nothing
@@ -142,7 +144,9 @@ class Driver:
             self.tasks += waiting
             tasks = self.next_tasks()
             self.tasks += tasks
-            return len(self.tasks), self.engine.emit(tasks)
+            paths = self.engine.emit(tasks)
+            self.hold.kept = True
+            return len(self.tasks), paths
         except OSError as error:
             raise InputError(f"{error.filename or self.folder}: {error.strerror}; what was kept stays") from None
         finally:
@@ -166,11 +170,13 @@ class Driver:
                 task.forget()
             raise
         self.tasks += tasks
+        self.hold.kept = True
 
     def run(self):
         """Runs everything that is left. Raises KeyboardInterrupt with what to tell the user."""
         try:
             while True:
+                self.hold.check()
                 self.collect()
                 if tasks := self.next_tasks():
                     self.start(tasks)
@@ -182,6 +188,10 @@ class Driver:
             for task in self.tasks:
                 self.take(task)
             raise KeyboardInterrupt(said) from None
+        except InputError:
+            if self.hold.lost:   # the other driver begins tasks of its own
+                self.engine.stop()
+            raise
         except OSError as error:   # such as a full disk
             said = self.engine.stop()
             raise InputError(f"{error.filename or self.folder}: {error.strerror}; what was kept stays, and {said}") from None

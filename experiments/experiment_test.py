@@ -22,6 +22,7 @@ import gaps as missing  # noqa: E402
 import run as runner  # noqa: E402
 from driver import Driver  # noqa: E402
 from engines.local import Local  # noqa: E402
+from hold import Hold  # noqa: E402
 from plan import Plan  # noqa: E402
 from results import last_run  # noqa: E402
 from smoke_testing import kill_with_child, skip_if_lacking  # noqa: E402
@@ -34,7 +35,8 @@ def measured_once(point, harness=HARNESS):
         folder = pathlib.Path(there)
         results = runner.Results(folder, "binary")
         plan = Plan(experiment, {"": results})
-        Driver(plan, Local(harness), folder).run()
+        with Hold(folder) as hold:
+            Driver(plan, Local(harness), folder, hold).run()
         return results.known.get((point.arguments, 0)), next(iter(plan.failures.values()), "")
 
 
@@ -164,7 +166,8 @@ class Limits(unittest.TestCase):
         results = runner.Results(self.folder / "out", "binary")
         with contextlib.redirect_stderr(io.StringIO()):
             plan = Plan(self.experiment, {"": results})
-            Driver(plan, Local(harness), self.folder / "out").run()
+            with Hold(self.folder / "out") as hold:
+                Driver(plan, Local(harness), self.folder / "out", hold).run()
         return runner.rows(self.experiment, results, plan.failures)
 
     def test_all_points_of_a_document_come_from_one_run(self):

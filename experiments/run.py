@@ -40,6 +40,7 @@ import plan as plans
 from driver import Driver
 from engines import engine_of
 from gaps import Gap, NoNumber
+from hold import Hold
 from input_error import InputError
 from plan import Plan
 from results import Results, digest, last_run
@@ -254,11 +255,12 @@ def experiment_main(harness, arguments):
         plans.dry_run(Plan(experiment, results_of(folder, engine)), engine, seeds)
         return 0
     try:
-        engine.prepare()
-        plan = Plan(experiment, results_of(folder, engine))
-        driver = Driver(plan, engine, folder)
-        plans.save(folder, experiment, engine, ["./bench", "experiment", *arguments])
-        driver.run()
+        with Hold(folder, engine.kinds) as hold:
+            engine.prepare()
+            plan = Plan(experiment, results_of(folder, engine))
+            driver = Driver(plan, engine, folder, hold)
+            plans.save(folder, experiment, engine, ["./bench", "experiment", *arguments])
+            driver.run()
     except KeyboardInterrupt as interrupted:
         print(f"experiment: interrupted; {str(interrupted) or 'the same command goes on'} ({folder}/results.jsonl)", file=sys.stderr)
         return 130

@@ -27,6 +27,7 @@ import plan as plans
 from driver import Driver
 from engines import engine_of
 from engines.local import SCRIPT
+from hold import Hold
 from input_error import InputError
 from results import Results, digest
 
@@ -112,7 +113,7 @@ def check_folder(folder, kinds):
     """Refuses a folder with files that are not of a sweep."""
     if not folder.is_dir():
         return
-    there = {path.name for path in folder.iterdir()}
+    there = {path.name for path in folder.iterdir()} - {"kinds.json"}   # of a call that was refused after its builds
     if there and "sweep.json" not in there:
         raise InputError(f"--out: {folder} has no sweep.json, but '{min(there)}': it is no folder of a sweep; give another")
     if strange := there - OURS - set(kinds):
@@ -183,15 +184,16 @@ def sweep_main(harness, arguments):
             engine.check()
             plans.dry_run(plans.Plan(experiment, results_of(request.out, engine)), engine)
             return 0
-        if not request.emit:
-            engine.prepare()
-        plan = plans.Plan(experiment, results_of(request.out, engine))
-        driver = Driver(plan, engine, request.out)
-        plans.save(request.out, experiment, engine, ["./bench", "sweep", *arguments])
-        if request.emit:
-            tell_scripts(*driver.emit(), engine)
-        else:
-            driver.run()
+        with Hold(request.out, engine.kinds) as hold:
+            if not request.emit:
+                engine.prepare()
+            plan = plans.Plan(experiment, results_of(request.out, engine))
+            driver = Driver(plan, engine, request.out, hold)
+            plans.save(request.out, experiment, engine, ["./bench", "sweep", *arguments])
+            if request.emit:
+                tell_scripts(*driver.emit(), engine)
+            else:
+                driver.run()
     except KeyboardInterrupt as interrupted:
         print(f"sweep: interrupted; {str(interrupted) or 'the same command goes on'}", file=sys.stderr)
         return 130

@@ -114,6 +114,22 @@ class Sweeps(unittest.TestCase):
         self.assertEqual(self.kept(), ALL)
         self.assertEqual(self.runs(), ALL)
 
+    def test_a_second_driver_is_refused_while_the_first_lives(self):
+        process = self.started(3)
+        (driver,) = (self.out / "tasks").glob("*.driver")
+        for more in ((), ("--seed=7",)):   # the same command, and another one
+            second = self.sweep(*more)
+            said = f"sweep: --out: {self.out}: another driver runs this sweep: process {process.pid}\n"
+            self.assertEqual((second.returncode, second.stdout, second.stderr), (2, "", said))
+        self.assertEqual(list((self.out / "tasks").glob("*.driver")), [driver])
+        self.assertIn("3 done, 0 failed, 9 left", self.status())
+        process.kill()   # a dead driver is in the way of none
+        process.wait()
+        (self.folder / "hold").unlink()
+        self.assertEqual(self.sweep().returncode, 0)
+        self.assertEqual((self.runs(), self.kept()), (ALL, ALL))
+        self.assertEqual(list((self.out / "tasks").iterdir()), [])
+
     def test_an_interruption_says_how_to_go_on(self):
         process = self.started(0)
         process.send_signal(signal.SIGINT)

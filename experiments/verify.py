@@ -26,6 +26,7 @@ import summary
 from artifact import Artifact
 from driver import Driver
 from engines import engine_of
+from hold import Hold
 from input_error import InputError
 from judge import FEWEST, REPRODUCED, UNDECIDED, UNTESTABLE, Judgement
 from plan import Plan
@@ -130,7 +131,7 @@ class Verification:
 
     def run(self, claims, replicates):
         plan = self.plan(claims, replicates)
-        Driver(plan, engine_of("local", self.harness), self.folder).run()
+        Driver(plan, engine_of("local", self.harness), self.folder, self.hold).run()
         return plan
 
     def decide(self, group):
@@ -150,10 +151,11 @@ class Verification:
         return claim.name not in self.judged or self.judged[claim.name].outcome == UNDECIDED
 
     def run_all(self, claims):
-        # A killed call may have left a task; its results are kept before any other task begins.
-        self.run(claims, 0)
-        for group in claim_files.groups(claims):
-            self.decide(group)
+        with Hold(self.folder) as self.hold:
+            # A killed call may have left a task; its results are kept before any other task begins.
+            self.run(claims, 0)
+            for group in claim_files.groups(claims):
+                self.decide(group)
 
 
 def explain(verification, claim, artifact, disturbing):
@@ -184,10 +186,6 @@ def verify_main(harness, arguments):
         print(f"claims: {len(measured)}, different runs: {len(runs)}, blocks: {looks[1]} to {looks[-1]}", file=sys.stderr)
         return 0
     check_folder(request.folder)
-    try:
-        request.folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise InputError(f"--out: {error.filename}: {error.strerror}") from None
     verification = Verification(request, harness)
     try:
         verification.run_all(measured)

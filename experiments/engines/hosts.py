@@ -30,6 +30,7 @@ from engines import kind_builds
 from engines.end import End
 from engines.engine import Engine
 from input_error import InputError
+from processes import boot, started_at
 from results import digest
 
 HERE = pathlib.Path(__file__).resolve().parent
@@ -99,20 +100,6 @@ def last_line(text, otherwise):
     noise = "parallel: ", "Warning: Permanently added"
     lines = [line.strip() for line in text.splitlines() if line.strip() and not line.startswith(noise)]
     return lines[-1] if lines else otherwise
-
-
-def started_at(process):
-    """Returns when a process started, in ticks since boot; None if it is gone."""
-    try:
-        text = pathlib.Path(f"/proc/{process}/stat").read_text(encoding="utf-8")
-    except OSError:
-        return None
-    state, *fields = text.rpartition(")")[2].split()
-    return None if state in "ZX" else fields[18]
-
-
-def boot():
-    return pathlib.Path("/proc/sys/kernel/random/boot_id").read_text(encoding="utf-8").strip()
 
 
 class Hosts(Engine):
