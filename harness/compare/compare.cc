@@ -7,6 +7,7 @@
 #include <set>
 #include <span>
 #include <string_view>
+#include <utility>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -86,6 +87,7 @@ Options sort_options(const std::vector<ResultSet>& sets) {
   Options out;
   for (const std::string& key : keys) {
     const Words words = words_at(sets, key, option_at);
+    if (key == "seed" && !one_word_each(words)) continue;  // replicates of one point
     (!one_word_each(words) ? out.points : all_the_same(words) ? out.common : out.differ).push_back(key);
   }
   return out;
@@ -154,6 +156,37 @@ bool sort_by_block(std::vector<ResultSet>& sets) {
   return true;
 }
 
+/// Sorts the documents by seed and returns true if each set that has documents has one for each of the same seeds, two
+/// or more.
+bool sort_by_seed(std::vector<ResultSet>& sets) {
+  std::set<std::set<std::string>> seeds;
+  for (const ResultSet& set : sets) {
+    if (set.documents.empty()) continue;
+    std::set<std::string> own;
+    for (const Json& document : set.documents) {
+      if (!own.insert(option_at(document, "seed")).second) return false;
+    }
+    seeds.insert(std::move(own));
+  }
+  if (seeds.size() != 1 || seeds.begin()->size() < 2) return false;
+  for (ResultSet& set : sets) {
+    std::sort(set.documents.begin(), set.documents.end(), [](const Json& a, const Json& b) {
+      const std::string x = option_at(a, "seed"), y = option_at(b, "seed");
+      return std::pair(x.size(), x) < std::pair(y.size(), y);  // the order of whole numbers
+    });
+  }
+  return true;
+}
+
+/// Returns a note if the sets do not have the same seeds at a point, of which one has several.
+std::string other_seeds(const std::vector<ResultSet>& sets, const Options& options) {
+  if (options.differ_in("seed")) return "";
+  const Words words = words_at(sets, "seed", option_at);
+  std::set<std::set<std::string>> seeds(words.begin(), words.end());
+  seeds.erase(std::set<std::string>());  // a set without a result of this point
+  return seeds.size() <= 1 ? "" : "the results are of different seeds, so of different operations";
+}
+
 /// Returns a note if the sets ran different operations at a point although no option explains that. It is empty if they
 /// ran the same operations, or if the documents have no fingerprint.
 std::string other_operations(const std::vector<ResultSet>& sets, const Options& options) {
@@ -183,7 +216,9 @@ std::vector<std::string> notes_of(const std::vector<ResultSet>& sets, const Opti
         "the results differ in the share of calls that are timed; timed calls overlap with no others, so timing more "
         "calls lowers the throughput");
   }
-  if (std::string note = other_operations(sets, options); !note.empty()) notes.push_back(std::move(note));
+  std::string note = other_seeds(sets, options);
+  if (note.empty()) note = other_operations(sets, options);
+  if (!note.empty()) notes.push_back(std::move(note));
   return notes;
 }
 
@@ -192,7 +227,7 @@ Comparison compare_point(std::vector<ResultSet> sets, const Options& options, u6
   Comparison comparison;
   comparison.seed = seed;
   comparison.effect = effect;
-  comparison.paired = sort_by_block(sets);
+  comparison.paired_by = sort_by_block(sets) ? "block" : sort_by_seed(sets) ? "seed" : "";
   comparison.common = options_text(sets.front().documents.front(), options.points);
   for (std::size_t i = 0; i < sets.size(); ++i) {
     VariantSummary variant;

@@ -10,6 +10,11 @@
 // Each point is compared by itself. The replicates of a variant at a point are its documents there. Documents of blocks
 // that ran interleaved (harness ab, harness experiment) are compared block by block.
 //
+// The seed makes no points: it chooses among operations that are meant to be equal, so runs that differ by it alone are
+// replicates. Where each variant has one run for each of the same seeds, they are compared seed by seed. The two runs
+// of a seed had the same operations, so what the seed itself costs is not in their ratio. Blocks go before seeds, since
+// a block shares its time as well.
+//
 // Machines, builds, records and keys may differ: a user may want to know how much faster a new processor or an old
 // commit is. Each comparison therefore lists these differences beside its verdict.
 

@@ -1,6 +1,7 @@
 #include "harness/compare/compare.h"
 
 #include <algorithm>
+#include <map>
 
 #include <fmt/format.h>
 
@@ -58,7 +59,7 @@ TEST_CASE("a stated effect decides what is a difference, and the table says so")
   CHECK(only(compare(sets, 1, .03)).variants[1].verdict == "slower");
   const Comparison within = only(compare(sets, 1, .2));
   CHECK(within.variants[1].verdict == "no difference seen");
-  CHECK(within.paired);
+  CHECK(within.paired());
   CHECK_THAT(table_of(within),
              Catch::StartsWith("results of the same blocks, compared block by block (seed 1), against "
                                "an effect of 20 %\n"));
@@ -68,7 +69,7 @@ TEST_CASE("a stated effect decides what is a difference, and the table says so")
 
 TEST_CASE("an option that differs between two sets distinguishes the variants") {
   const Comparison c = only(compare({set_of("A", "none", 1e6), set_of("B", "olc", 9e5)}, 1));
-  CHECK_FALSE(c.paired);
+  CHECK_FALSE(c.paired());
   CHECK(c.common.empty());
   CHECK(c.variants[0].command == "A  sync=none");
   CHECK(c.variants[1].command == "B  sync=olc");
@@ -102,17 +103,17 @@ TEST_CASE("results of blocks that ran interleaved are compared block by block") 
   ResultSet b = in_blocks(set_of("B", "olc", 9e5), 40);
   std::reverse(b.documents.begin(), b.documents.end());  // as a folder may list them
   const Comparison c = only(compare({a, b}, 1));
-  CHECK(c.paired);
+  CHECK(c.paired());
   CHECK(c.variants[1].contrast->interval.low == Approx(.9));  // every block has the same ratio
   CHECK_THAT(table_of(c), Catch::StartsWith("results of the same blocks, compared block by block"));
   // Neither blocks of another command with the same numbers pair, nor a set that lacks a block.
-  CHECK_FALSE(only(compare({a, in_blocks(set_of("B", "olc", 9e5), 40, 1)}, 1)).paired);
+  CHECK_FALSE(only(compare({a, in_blocks(set_of("B", "olc", 9e5), 40, 1)}, 1)).paired());
   ResultSet fewer = b;
   fewer.documents.pop_back();
-  CHECK_FALSE(only(compare({a, fewer}, 1)).paired);
+  CHECK_FALSE(only(compare({a, fewer}, 1)).paired());
   ResultSet twice = b;
   twice.documents.push_back(twice.documents.back());
-  CHECK_FALSE(only(compare({a, twice}, 1)).paired);
+  CHECK_FALSE(only(compare({a, twice}, 1)).paired());
   // One set has a block twice, and the other has the next block twice.
   ResultSet first = a;
   first.documents[1]["block"] = 0;
@@ -120,7 +121,65 @@ TEST_CASE("results of blocks that ran interleaved are compared block by block") 
   ResultSet second = in_blocks(set_of("B", "olc", 9e5), 40);
   second.documents[0]["block"] = 1;
   second.documents[0]["started"] = "2026-01-01T00:01:30.000000Z";
-  CHECK_FALSE(only(compare({first, second}, 1)).paired);
+  CHECK_FALSE(only(compare({first, second}, 1)).paired());
+}
+
+/// Gives the documents at each number of threads the seeds from `first` on.
+ResultSet with_seeds(ResultSet set, u64 first) {
+  std::map<int, u64> next;
+  for (Json& document : set.documents) {
+    auto& config = document["config"];
+    config["seed"] = first + next[config["threads"].get<int>()]++;
+  }
+  return set;
+}
+
+TEST_CASE("runs that differ by the seed alone are replicates, compared seed by seed") {
+  const ResultSet a = with_seeds(set_of("A", "none", 1e6), 1);
+  ResultSet b = with_seeds(set_of("B", "olc", 9e5), 1);
+  std::reverse(b.documents.begin(), b.documents.end());  // as a folder may list them
+  const Comparison c = only(compare({a, b}, 1));
+  CHECK(c.paired_by == "seed");
+  CHECK(c.common.empty());
+  CHECK(c.variants[1].contrast->replicates == 10);
+  CHECK(c.variants[1].contrast->interval.low == Approx(.9));  // the ratio is the same for each seed
+  CHECK(c.notes.empty());
+  CHECK_THAT(table_of(c), Catch::StartsWith("results of the same seeds, compared seed by seed (seed 1)\n"));
+  CHECK(json_of(c)["paired_by"] == "seed");
+  // Other options still make points.
+  const auto all =
+      compare({with_seeds(set_of("A", "none", 1e6, {1, 2}), 1), with_seeds(set_of("B", "olc", 9e5, {1, 2}), 1)}, 1);
+  REQUIRE(all.size() == 2);
+  CHECK(all[0].common == "threads=1");
+  for (const Comparison& each : all) CHECK(each.variants[1].contrast->replicates == 10);
+  // Blocks go before seeds.
+  CHECK(only(compare({in_blocks(a, 10), in_blocks(with_seeds(set_of("B", "olc", 9e5), 1), 40)}, 1)).paired_by ==
+        "block");
+  // One seed on each side is an option like any other.
+  const auto one = [](ResultSet set, u64 seed) {
+    for (Json& document : set.documents) document["config"]["seed"] = seed;
+    return set;
+  };
+  const Comparison differ = only(compare({one(a, 1), one(b, 2)}, 1));
+  CHECK_FALSE(differ.paired());
+  CHECK(differ.variants[0].command == "A  sync=none seed=1");
+  CHECK(only(compare({one(a, 1), one(b, 1)}, 1)).paired_by.empty());
+}
+
+TEST_CASE("runs are not paired by seeds that a variant lacks or has twice") {
+  const ResultSet a = with_seeds(set_of("A", "none", 1e6), 1);
+  ResultSet twice = with_seeds(set_of("B", "olc", 9e5), 1);
+  for (const Json& document : with_seeds(set_of("B", "olc", 9e5), 1).documents) twice.documents.push_back(document);
+  const Comparison more = only(compare({a, twice}, 1));
+  CHECK_FALSE(more.paired());
+  CHECK(more.variants[1].replicates.size() == 20);
+  CHECK(more.notes.empty());
+  ResultSet other = with_seeds(set_of("B", "olc", 9e5), 2);
+  for (Json& document : other.documents) document["stream"] = {{"fingerprint", document["config"]["seed"]}};
+  const Comparison apart = only(compare({a, other}, 1));
+  CHECK_FALSE(apart.paired());
+  CHECK(apart.variants[1].replicates.size() == 10);
+  CHECK(apart.notes == std::vector<std::string>{"the results are of different seeds, so of different operations"});
 }
 
 TEST_CASE("different machines and builds are compared, with a note") {
@@ -234,8 +293,8 @@ TEST_CASE("blocks are paired although one of three sets has no result at a point
   }
   const auto two = compare({a, b, c}, 1);
   REQUIRE(two.size() == 2);
-  CHECK(two[0].paired);
-  CHECK(two[1].paired);  // the point at which c has no result
+  CHECK(two[0].paired());
+  CHECK(two[1].paired());  // the point at which c has no result
 }
 
 TEST_CASE("sets with equal options but different operations are compared, with a note") {

@@ -116,7 +116,7 @@ OrReason<Contrast> contrast_of(const Comparison& comparison, const VariantSummar
   };
   std::vector<double> base_rates;
   std::vector<double> rates;
-  const bool paired = comparison.paired || &variant == &base;
+  const bool paired = comparison.paired() || &variant == &base;
   for (std::size_t i = 0; i < std::max(base.replicates.size(), variant.replicates.size()); ++i) {
     const auto of_base = rate(base, i);
     const auto own = rate(variant, i);
@@ -126,7 +126,9 @@ OrReason<Contrast> contrast_of(const Comparison& comparison, const VariantSummar
   if (base_rates.empty() || rates.empty()) {
     return OrReason<Contrast>::missing(
         !variant.median ? variant.median.reason
-        : paired        ? fmt::format("there is no block in which both {} and {} count", base.name, variant.name)
+        : paired        ? fmt::format("there is no {} both {} and {} count",
+                               comparison.paired_by == "seed" ? "seed with which" : "block in which", base.name,
+                                      variant.name)
                         : fmt::format("no replicate of {} counts", rates.empty() ? variant.name : base.name));
   }
   const auto contrast = paired ? paired_contrast : unpaired_contrast;

@@ -8,7 +8,8 @@
 //     block 1   | a | c | b |        reported: the median over blocks, and a 95 % bootstrap interval over blocks
 //     ...
 //
-// Replicates without blocks have the ratio of the medians instead.
+// Results of the same seeds are compared in the same way (compare.h). Replicates without blocks and without common
+// seeds have the ratio of the medians instead.
 //
 // The speed of a run depends on its loop:
 //
@@ -126,7 +127,7 @@ void describe(Like<VariantSummary> auto& v, auto& field) {
   field("statuses", statuses_of(v), "number of replicates of each status", kOneOrMore);
   field("reasons", reasons_of(v),
         "reasons of all replicates that are neither ok nor noisy, each once; flags has those of noisy ones", kNotEmpty);
-  field("replicates", v.replicates, "replicates, in the order of blocks if there are blocks");
+  field("replicates", v.replicates, "replicates, in the order of blocks if there are blocks, or of common seeds");
 }
 
 /// A comparison of variants at one point.
@@ -134,7 +135,7 @@ struct Comparison {
   u64 seed = 0;
   std::string common;
   OrReason<u32> planned_blocks = OrReason<u32>::missing("the runs were not planned together");
-  bool paired = true;
+  std::string paired_by = "block";       ///< "block" or "seed"; empty if the replicates are not paired
   double effect = 0;                     ///< share of the base; 0 if the user stated none
   std::vector<std::vector<u32>> orders;  ///< the order of variants in each block
   std::string ended_by;
@@ -142,6 +143,7 @@ struct Comparison {
   std::vector<std::string> notes;  ///< one line each
   bool interrupted = false;
 
+  [[nodiscard]] bool paired() const { return !paired_by.empty(); }
   [[nodiscard]] std::vector<std::vector<std::string>> named_orders() const;
 };
 void describe(Like<Comparison> auto& c, auto& field) {
@@ -153,7 +155,10 @@ void describe(Like<Comparison> auto& c, auto& field) {
   field("common", c.common, "options that all variants share");
   field("planned_blocks", c.planned_blocks, "number of planned blocks; null for results that were not planned together",
         kOneOrMore);
-  field("paired", c.paired, "true if replicate i of each variant ran in block i: they are compared block by block");
+  field("paired", c.paired(), "true if the replicates of the variants are compared pair by pair, as paired_by says");
+  field.one_of(
+      "paired_by", c.paired_by, std::vector<std::string>{"block", "seed", ""},
+      "block if replicate i of each variant ran in block i; seed if it had the same seed; empty if not paired");
   field("effect", c.effect,
         "stated effect, a share of the base: an interval wholly beyond it is a difference, one wholly within it is "
         "none; 0 "

@@ -168,7 +168,8 @@ std::string line_of(const std::vector<Column>& columns, const std::vector<std::s
 std::string heading(const Comparison& comparison) {
   std::string text;
   if (comparison.orders.empty()) {
-    text = comparison.paired ? "results of the same blocks, compared block by block" : "results without common blocks";
+    text = comparison.paired() ? fmt::format("results of the same {0}s, compared {0} by {0}", comparison.paired_by)
+                               : "results without common blocks";
     text += fmt::format(" (seed {})", comparison.seed);
   } else {
     const std::size_t blocks = comparison.orders.size();

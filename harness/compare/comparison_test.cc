@@ -276,7 +276,7 @@ TEST_CASE("replicates that scatter too much for any allowed number cannot be dec
 
 TEST_CASE("without common blocks the medians are compared, in any order of the replicates") {
   Comparison c;
-  c.paired = false;
+  c.paired_by = "";
   std::vector<Replicate> few;
   for (const double rate : {2.02e6, 2e6, 1.99e6, 2.01e6, 1.98e6}) few.push_back(good(rate));
   std::vector<Replicate> many;
