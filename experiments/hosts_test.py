@@ -74,7 +74,7 @@ StrictModes no
 UsePAM no
 PasswordAuthentication no
 PermitRootLogin prohibit-password
-ForceCommand export HOME={home} XDG_RUNTIME_DIR={home}; cd && eval "$SSH_ORIGINAL_COMMAND"
+ForceCommand export HOME={home} XDG_RUNTIME_DIR={home} PATH={folder}/tools:"$PATH"; cd && eval "$SSH_ORIGINAL_COMMAND"
 """)
             config += f"Host {host}\n Port {port}\n"
             self.start(host)
@@ -252,6 +252,52 @@ class SweepsOnHosts(unittest.TestCase):
             self.assertIn(f"\nkind {kind}:\n", done.stdout)
             self.assertEqual((self.out / kind / "figure.svg").exists(), python == experiment_testing.DRAWS)
         self.assertIn("haswell: ", self.status())
+
+    def test_a_host_builds_a_harness_for_a_processor_that_this_machine_has_not(self):
+        tree = self.folder / "tree"   # its sources are the script that builds, a file that differs from the commit, and a new one
+        (tree / "experiments").mkdir(parents=True)
+        shutil.copy(TREE / "experiments/kinds.py", tree / "experiments")
+        (tree / ".gitignore").write_text("build\n")
+        (tree / "changed").write_text("before")
+        git = ["git", "-C", tree, "-c", "user.name=a", "-c", "user.email=a@b"]
+        for words in (["init", "--quiet"], ["add", "."], ["commit", "--quiet", "--message=all"]):
+            subprocess.run([*git, *words], check=True)
+        (tree / "changed").write_text("after")
+        (tree / "new").touch()
+        tools = self.folder / "tools"   # a fake cmake "builds" the fake harness
+        tools.mkdir()
+        (tools / "cmake").write_text(f"""#!/bin/bash
+            [ "$1" = --build ] || exit 0
+            echo "$HOME $(cat changed) $(ls new)" >>{self.folder}/built
+            [ ! -e {self.folder}/broken ] || {{ echo 'x.h:1: error: no such header' >&2; exit 1; }}
+            cp {self.harness} "$2/harness"; echo "# built" >>"$2/harness"\n""")
+        (tools / "cmake").chmod(0o755)
+        (self.folder / "hosts").write_text("ant old\nbee new\n")
+        # This machine says that it has another processor than its hosts.
+        script = ("import sys; sys.path[:0] = [sys.argv.pop(1)]; import pathlib, runpy, kinds; from engines import kind_builds; "
+                  f"real = kinds.processor; kinds.processor = lambda *given: real(*given) if given else ('other', ''); "
+                  f"kind_builds.TREE = pathlib.Path({str(tree)!r}); runpy.run_module('sweep', run_name='__main__')")
+
+        def sweep():
+            words = ["/usr/bin/python3", "-B", "-c", script, str(TREE / "experiments"), *self.command()[3:]]
+            return subprocess.run(words, capture_output=True, text=True, check=False, timeout=300, env=self.environment)
+
+        (self.folder / "broken").touch()
+        done = sweep()
+        self.assertEqual((done.returncode, done.stdout), (2, ""), done.stderr)
+        self.assertRegex(done.stderr.splitlines()[-1], "ant: no harness could be built: x.h:1: error: no such header; see ~/.cache/")
+        self.assertFalse(self.out.exists())
+        (self.folder / "broken").unlink()
+        done = sweep()
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual((self.folder / "built").read_text().splitlines(), [f"{self.folder}/ant after new"] * 2)   # once for both kinds
+        (whole,) = (tree / "build/kinds").glob("*/harness")
+        self.assertTrue(whole.read_text().endswith("# built\n"))
+        for kind, node in (("old", "ant"), ("new", "bee")):
+            records = results.records_in(self.out / kind / "results.jsonl")
+            self.assertEqual({(each["node"], each["binary"]) for each in records}, {(node, results.digest(whole))})
+        self.assertEqual(sweep().returncode, 0)
+        self.assertEqual(len((self.folder / "built").read_text().splitlines()), 2)
 
     def test_a_host_that_does_not_answer_is_one_line_before_anything_starts(self):
         self.site.kill("ant")

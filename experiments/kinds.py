@@ -20,10 +20,10 @@ import sys
 import tempfile
 
 
-def processor():
-    """Returns the model of the processor and its features, both as Linux names them."""
+def processor(cpuinfo=None):
+    """Returns the model of the processor and its features, both as Linux names them. `cpuinfo` is another machine's /proc/cpuinfo."""
     model, features = platform.machine(), ""
-    for line in pathlib.Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines():
+    for line in (cpuinfo or pathlib.Path("/proc/cpuinfo").read_text(encoding="utf-8")).splitlines():
         name, _, value = line.partition(":")
         if name.strip() == "model name":
             model = value.strip()

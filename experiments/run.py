@@ -247,7 +247,7 @@ def experiment_main(harness, arguments):
     experiment = definition.load(request.name, request.mode, request.own, processors)
     if request.redraw:
         return redraw(request, experiment, Results(folder, binary), ran)
-    pairs = pairs_of(harness, experiment) if request.on.startswith("slurm") else ()   # a build for each kind
+    pairs = pairs_of(harness, experiment) if request.on.startswith(("slurm", "hosts")) else ()   # a build for each kind
     engine = engine_of(request.on, harness, request.binaries, folder, pairs)
     if request.dry:
         engine.check()

@@ -41,7 +41,7 @@ def engine_of(text, binary, brought=(), out=None, pairs=()):
     if name == "hosts":
         if not words:
             raise InputError(f"--on={text}: name the file of the hosts: --on=hosts:FILE")
-        return Hosts(words, binary, brought)
+        return Hosts(words, binary, brought, pairs, out)
     if text != "local":
         raise InputError(f"--on={text}: local has no options")
     return Local(kind_builds.brought(brought, [""]).get("", binary))

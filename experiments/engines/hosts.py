@@ -7,15 +7,15 @@ A line of the file is a host as ssh takes it, [USER@]NAME, and the name of its k
     me@ant2     haswell
     bee         zen4
 
-No file system need be shared. The harness and two scripts are brought into ~/.cache/latchlab there, once for each build. Points go to a
-task's stdin, and records come back at once from its stdout. A host needs ssh without a password, bash, coreutils, tar, flock, perl (for
-parallel) and the libraries of the harness.
+No file system need be shared. The harness and two scripts are brought into ~/.cache/latchlab there, once for each build. The harness is
+that of this machine where the processors are the same; otherwise a host of the kind builds it (host_builds.py). Points go to a task's
+stdin, and records come back at once from its stdout. A host needs ssh without a password, bash, coreutils, tar, flock, perl (for parallel)
+and the libraries of the harness.
 
 A task belongs to no driver: where a driver is killed, its tasks go on, and the next one on the same machine finds them by their process
 group. Where the connection is lost, parallel's part on the host ends the task.
 """
 import contextlib
-import hashlib
 import io
 import os
 import pathlib
@@ -27,6 +27,7 @@ import tarfile
 import time
 
 from engines import kind_builds
+from engines.host_builds import HostBuilds
 from engines.end import End
 from engines.engine import Engine
 from input_error import InputError
@@ -103,13 +104,16 @@ def last_line(text, otherwise):
 
 
 class Hosts(Engine):
-    def __init__(self, path, harness, words):
-        """`words` are the values of --binary, which replace the harness of this machine."""
+    ssh = SSH
+
+    def __init__(self, path, harness, words, pairs=(), out=None):
+        """`words` are the values of --binary, which replace the harness of this machine. A build needs `pairs` and the folder of the
+        sweep."""
         self.hosts = read_hosts(path)   # host -> kind
         self.kinds = list(dict.fromkeys(self.hosts.values()))
         self.at_once = len(self.hosts)
-        binaries = kind_builds.brought(words, self.kinds)
-        self.binaries = {kind: binaries.get(kind, pathlib.Path(harness).resolve()) for kind in self.kinds}
+        self.own = pathlib.Path(harness).resolve()
+        self.builds = HostBuilds(kind_builds.brought(words, self.kinds), list(pairs), out)
         self.children = {}   # name of a task -> process, of the tasks that this program started
         self.silent = set()  # hosts that stopped answering
         self.absent = []     # hosts that have not got our files
@@ -121,7 +125,7 @@ class Hosts(Engine):
         return " and ".join(f"{list(self.hosts.values()).count(kind)} of kind {kind}" for kind in self.kinds)
 
     def harness(self, kind):
-        return self.binaries[kind]
+        return self.builds.binaries.get(kind, self.own)
 
     def folder(self, host):
         return self.folders[self.hosts[host]]
@@ -132,17 +136,20 @@ class Hosts(Engine):
             if not shutil.which(program):
                 raise InputError(f"--on=hosts: there is no {program} here; install the package {package}")
         scripts = "".join(script.read_text(encoding="utf-8") for script in SCRIPTS)
-        for kind, binary in self.binaries.items():
-            key = hashlib.sha256((digest(binary) + scripts).encode()).hexdigest()
-            self.folders[kind] = f".cache/latchlab/{key[:16]}"
+        for kind in self.kinds:
+            self.folders[kind] = f".cache/latchlab/{kind_builds.short(digest(self.harness(kind)) + scripts)}"
         self.absent = [host for host, said in self.ask(self.hosts).items() if said == "absent"]
 
     def prepare(self):
         """Brings the harness to every host that has not got it. Raises InputError if it does not run there."""
         self.check()
+        before = list(map(self.harness, self.kinds))
+        self.builds.make(self)
+        if before != list(map(self.harness, self.kinds)):
+            self.check()
         for kind in self.kinds:
             if hosts := [host for host in self.absent if self.hosts[host] == kind]:
-                self.on_each(hosts, self.unpack, packed(self.binaries[kind]))
+                self.on_each(hosts, lambda host: self.unpack(host, self.folder(host)), packed(self.harness(kind)))
         for host, said in self.ask(self.absent).items():
             if said != "here":
                 raise InputError(f"--on=hosts: {host}: cannot keep the harness in ~/{self.folder(host)}")
@@ -150,8 +157,7 @@ class Hosts(Engine):
     def ask(self, hosts):
         return self.on_each(hosts, lambda host: ["bash", "-s", "--", self.folder(host)], PROBE.encode())
 
-    def unpack(self, host):
-        folder = self.folder(host)
+    def unpack(self, host, folder):
         return [f"bash -c 'umask 077; new={folder}.{host}.new; rm -rf $new; mkdir -p $new && tar -xf - -C $new && "
                 f"(mv -T $new {folder} 2>/dev/null || rm -rf $new)'"]
 

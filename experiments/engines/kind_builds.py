@@ -1,4 +1,6 @@
-"""The harness of each kind of machine of a cluster. A job on a node of the kind builds it, unless it is there (experiments/kinds.py)."""
+"""The harness of each kind of machine of a cluster. A job on a node of the kind builds it, unless it is there (experiments/kinds.py).
+Hosts have theirs by host_builds.py.
+"""
 import hashlib
 import json
 import pathlib
@@ -29,7 +31,12 @@ def source_of(tree):
             changes.update(name + b"\0" + (tree / name.decode()).read_bytes())
         return commit if changes.digest() == hashlib.sha256().digest() else f"{commit}+{changes.hexdigest()[:12]}"
     except (OSError, subprocess.CalledProcessError):
-        raise InputError("--on=slurm: git cannot name the commit to build; bring a binary by --binary=PATH") from None
+        raise InputError("--on: git cannot name the commit to build; bring a binary by --binary=PATH") from None
+
+
+def short(text):
+    """Returns a name for a folder."""
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 def brought(words, kinds):
@@ -114,7 +121,8 @@ class KindBuilds:
             engine.look()
             if (name, 0) not in engine.queue and engine.looked_since(name) and not file.exists():
                 said = log.read_text(errors="replace").strip().splitlines()[-1:] if log.exists() else []
-                raise InputError(f"--on=slurm: {kind}: the job that builds its harness ended: {(said or ['it wrote nothing'])[0]}; see {log}")
+                last = (said or ["it wrote nothing"])[0]
+                raise InputError(f"--on=slurm: {kind}: the job that builds its harness ended: {last}; see {log}")
             time.sleep(LOOK)
         answer = json.loads(file.read_text(encoding="utf-8"))
         if "error" in answer:
