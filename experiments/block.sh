@@ -11,9 +11,11 @@
 # "said" is the last line of stderr; "document" is null if the point printed anything but one line of JSON. While points run, the file is
 # RECORDS.part; a rename at the end tells that all of them ran. Each call has files of its own, so no two machines write to one.
 #
-# With - for RECORDS they go to stdout instead, and nothing is renamed. It stops if POINTS is removed, which tells that another call runs what is left of the block.
+# With - for RECORDS they go to stdout instead, and nothing is renamed. It stops if POINTS is removed, which tells that another call runs
+# what is left of the block.
 #
-# Exit status: 0 if every point ran, whatever came of it; 2 for a wrong call; 3 if RECORDS cannot be written; 130 if a point was interrupted.
+# Exit status: 0 if every point ran, whatever came of it; 2 for a wrong call; 3 if RECORDS cannot be written; 130 if a point was
+# interrupted.
 set -uo pipefail
 [ $# = 3 ] || { printf 'block.sh: the usage is block.sh HARNESS POINTS RECORDS\n' >&2; exit 2; }
 harness=$1 points=$2 records=$3

@@ -27,10 +27,10 @@ class Holding(unittest.TestCase):
     def other(self, age=0, **about):
         """Writes the file of another driver, which gave its last sign so many seconds ago."""
         process = about.get("process", os.getpid())
-        about = {"host": "ant", "boot": "another", "namespace": hold.namespace(), "process": process, "started": started_at(process)} | about
+        standard = {"host": "ant", "boot": "another", "namespace": hold.namespace(), "process": process, "started": started_at(process)}
         file = self.folder / "tasks/other.driver"
         file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(json.dumps(about))
+        file.write_text(json.dumps(standard | about))
         at = file.stat().st_mtime - age
         os.utime(file, (at, at))
         return file

@@ -31,7 +31,8 @@ def values(text):
     text = re.sub("^{(.*)}$", r"\1", text)
     least, dots, most = text.partition("..")
     return range(int(least), int(most) + 1) if dots else text.split(",")
-for words in itertools.product(*[[f"{name}={value}" for value in values(text)] for name, text in (word.split("=") for word in sys.argv[1:])]):
+lists = [word.split("=") for word in sys.argv[1:]]
+for words in itertools.product(*[[f"{name}={value}" for value in values(text)] for name, text in lists]):
     print(json.dumps({"words": words, "pair": "art:olc"}))' "${@:2}"
 for word; do
   case $word in --index=*) index=${word#*=} ;; --threads=*) threads=${word#*=} ;; --seed=*) seed=${word#*=} ;; esac
@@ -74,7 +75,8 @@ class Slurm(unittest.TestCase):
         return self.command(*own, *lists, *more)
 
     def sweep(self, *words, **named):
-        return subprocess.run(self.words(*words, **named), env=cluster.environment, capture_output=True, text=True, check=False, timeout=150)
+        command = self.words(*words, **named)
+        return subprocess.run(command, env=cluster.environment, capture_output=True, text=True, check=False, timeout=150)
 
     def started(self, *words, **named):
         self.said = self.folder / "said"

@@ -21,7 +21,8 @@ FAKE = r"""#!/usr/bin/python3
 import itertools, json, os, pathlib, re, signal, sys, time
 folder = pathlib.Path(__file__).parent
 if sys.argv[1] == "points":
-    lists = [[f"{word.split('=')[0]}={value}" for value in re.sub("^{(.*)}$", r"\1", word.split("=")[1]).split(",")] for word in sys.argv[2:]]
+    named = [word.split("=") for word in sys.argv[2:]]
+    lists = [[f"{name}={value}" for value in re.sub("^{(.*)}$", r"\1", text).split(",")] for name, text in named]
     for words in itertools.product(*lists):
         print(json.dumps({"words": words, "pair": "art:olc"}))
     sys.exit()
@@ -149,6 +150,18 @@ class Sweeps(unittest.TestCase):
         self.assertGreater(len(self.kept()), 0)
         self.assertEqual(self.sweep().returncode, 0)
         self.assertEqual(self.kept(), ALL)
+
+    def test_records_that_a_full_disk_does_not_take_end_the_task(self):
+        points = self.folder / "block.points"
+        points.write_text("0 --index=art --threads=1 --block=0\n1 --index=art --threads=2 --block=0\n")
+        block = ["bash", str(TREE / "experiments/block.sh"), str(self.harness), str(points)]
+        with open("/dev/full", "w", encoding="utf-8") as full:
+            done = subprocess.run([*block, "-"], stdout=full, stderr=subprocess.PIPE, text=True, check=False, timeout=60)
+        self.assertEqual((done.returncode, done.stderr.splitlines()[-1]), (3, "block.sh: the records cannot be written: -"))
+        (self.folder / "block.records.part").symlink_to("/dev/full")
+        done = subprocess.run([*block, str(self.folder / "block.records")], capture_output=True, text=True, check=False, timeout=60)
+        self.assertEqual(done.returncode, 3)
+        self.assertFalse((self.folder / "runs").exists())   # no run is made whose outcome nothing would tell
 
     def test_a_dry_run_names_points_blocks_and_the_time_that_is_left(self):
         done = self.sweep("--dry-run")

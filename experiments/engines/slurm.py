@@ -61,8 +61,8 @@ def of_options(text):
     kinds = options.pop("constraint", "slurm").split("+")
     for kind in kinds:
         if not re.fullmatch(r"[A-Za-z0-9][\w.&-]*", kind, re.ASCII) or kind in OURS or kinds.count(kind) > 1:
-            raise InputError(f"--on=slurm: constraint={'+'.join(kinds)}: '{kind}' must be a feature of nodes, or some with & between, and be "
-                             "there once")
+            raise InputError(f"--on=slurm: constraint={'+'.join(kinds)}: '{kind}' must be a feature of nodes, or some with & between, "
+                             "and be there once")
     return options, kinds
 
 

@@ -1,0 +1,146 @@
+"""Tests of how tasks end: what Slurm's words mean, and what the driver makes of an end. They need no Slurm: a fake scontrol answers.
+
+CTest runs it. By hand: python3 experiments/slurm_end_test.py
+"""
+import contextlib
+import io
+import json
+import os
+import pathlib
+import tempfile
+import unittest
+from unittest import mock
+
+import experiment_testing  # noqa: F401  # the path of modules
+
+import blocks  # noqa: E402
+import definition  # noqa: E402
+from driver import TRIES, Driver  # noqa: E402
+from engines.end import End  # noqa: E402
+from engines.engine import Engine  # noqa: E402
+from engines.slurm import Slurm  # noqa: E402
+from hold import Hold  # noqa: E402
+from plan import Plan  # noqa: E402
+from results import Results  # noqa: E402
+
+LIMIT = "slurmstepd: error: *** JOB 7 ON n1 CANCELLED AT 2026-11-27T10:00:00 DUE TO TIME LIMIT ***\n"
+TAKEN = "slurmstepd: error: *** JOB 7 ON n1 CANCELLED AT 2026-11-27T10:00:00 DUE TO PREEMPTION ***\n"
+REQUEUED = "slurmstepd: error: *** JOB 7 ON n1 CANCELLED AT 2026-11-27T10:00:00 DUE TO JOB REQUEUE ***\n"
+CANCELLED = "slurmstepd: error: *** JOB 7 ON n1 CANCELLED AT 2026-11-27T10:00:00 ***\n"
+MEMORY = "slurmstepd: error: JobId=7 exceeded memory limit (289370112 > 209715200), being killed\n" + CANCELLED
+
+
+class Words(unittest.TestCase):
+    def setUp(self):
+        scratch = tempfile.TemporaryDirectory()
+        self.addCleanup(scratch.cleanup)
+        self.folder = pathlib.Path(scratch.name)
+        (self.folder / "slurm").mkdir()
+        fake = self.folder / "scontrol"
+        fake.write_text(f'#!/bin/sh\n[ "$*" = "show job 7_0" ] && cat {self.folder}/shown\n')
+        fake.chmod(0o755)
+        path = mock.patch.dict(os.environ, PATH=f"{self.folder}:{os.environ['PATH']}")
+        path.start()
+        self.addCleanup(path.stop)
+
+    def end(self, log="", shown=None, done=0):
+        """Returns the end of a task of three points of which so many ran. `shown` is what scontrol knows; None if it forgot the job."""
+        (self.folder / "slurm/ours-0.log").write_text(log)
+        (self.folder / "shown").unlink(missing_ok=True)
+        if shown is not None:
+            (self.folder / "shown").write_text(f"JobId=7 ArrayTaskId=0\n   NodeList=n1 {shown}\n")
+        task = blocks.Task("", 0, 1, [("a",), ("b",), ("c",)], self.folder, handle={"name": "ours", "index": 0, "job": "7"})
+        task.done, task.running, task.where = set(range(done)), done, "n1"
+        return Slurm(pathlib.Path("harness"), {}, ["slurm"], None).end(task)
+
+    def test_a_time_limit_blames_the_point_that_had_it_alone(self):
+        reason = "the time limit of the job was over on n1"
+        for log, shown in ((LIMIT, None), ("", "JobState=TIMEOUT Reason=TimeLimit ExitCode=0:15"), ("", "JobState=DEADLINE Reason=x")):
+            self.assertEqual(self.end(log, shown), End(reason, blame=True, again=True))
+            self.assertEqual(self.end(log, shown, done=1), End(reason, blame=False, again=True))
+
+    def test_a_job_that_another_one_displaced_blames_no_point(self):
+        taken = End("another job took the node on n1", blame=False, again=True)
+        for log, shown in ((TAKEN, None), (REQUEUED, "JobState=PENDING Reason=BeginTime"), ("", "JobState=PREEMPTED Reason=None")):
+            self.assertEqual(self.end(log, shown), taken)
+
+    def test_other_ends(self):
+        for log, shown, end in (
+            (MEMORY, None, End("out of memory on n1: exceeded memory limit (289370112 > 209715200), being killed", True, True)),
+            ("", "JobState=OUT_OF_MEMORY Reason=OutOfMemory ExitCode=0:125", End("out of memory on n1", True, True)),
+            (CANCELLED, None, End("cancelled on n1", False, False)),
+            ("", "JobState=NODE_FAIL Reason=NodeDown ExitCode=0:0", End("the node failed on n1", False, True)),
+            ("", "JobState=FAILED Reason=x ExitCode=0:9", End("killed by signal 9 on n1", True, True)),
+            ("block.sh: the records cannot be written: /d/t.records\n", "JobState=FAILED Reason=NonZeroExitCode ExitCode=3:0",
+             End("block.sh: the records cannot be written: /d/t.records on n1", False, False)),   # such as a full disk
+            ("", None, End("its job ended on n1, and Slurm does not tell why", False, True)),
+        ):
+            with self.subTest(log=log, shown=shown):
+                self.assertEqual(self.end(log, shown), end)
+
+
+class Ending(Engine):
+    """Runs some points of each task, and ends it in the next one: `ends` has how many, and the End. The last task runs all of its."""
+
+    kinds = [""]
+
+    def __init__(self, ends):
+        self.ends = list(ends)
+        self.ran = []
+
+    def start(self, tasks):
+        (task,) = tasks
+        count, self.last = self.ends.pop(0) if self.ends else (len(task.arguments), None)
+        lines = []
+        for number in range(count):
+            document = {"status": "ok", "reason": ""}
+            lines += [{"begins": number, "node": "n1", "at": 1}]
+            lines += [{"point": number, "node": "n1", "began": 1, "ended": 2, "exit": 0, "said": "", "document": document}]
+        lines += [{"begins": count, "node": "n1", "at": 2}] if self.last else []
+        self.ran += task.arguments[:count]
+        task.file("records.part").write_text("".join(json.dumps(line) + "\n" for line in lines))
+
+    def live(self, _tasks):
+        return []
+
+    def end(self, _task):
+        return self.last
+
+    def wait(self):
+        pass
+
+
+class Ends(unittest.TestCase):
+    def drive(self, *ends):
+        """Drives five points, a to e, through these ends. Returns the points that ran, in that order if one block, and what failed."""
+        with tempfile.TemporaryDirectory() as scratch, contextlib.redirect_stderr(io.StringIO()):
+            folder = pathlib.Path(scratch)
+            points = [definition.Point(0, "", None, (f"--index={name}",)) for name in "abcde"]
+            plan = Plan(definition.Experiment("sweep", "", "", "", 1, [], points), {"": Results(folder, "binary")})
+            engine = Ending(ends)
+            with Hold(folder) as hold:
+                Driver(plan, engine, folder, hold).run()
+            self.assertEqual(list((folder / "tasks").iterdir()), [])
+            self.assertEqual(len(set(engine.ran)), len(engine.ran))   # none ran twice
+            self.assertEqual(set(engine.ran), {arguments for arguments, _ in plan.results[""].known})
+            self.order = [point.arguments for point in blocks.order(plan.experiment, 0)]
+            return len(engine.ran), {arguments: reason for (_, arguments, _), reason in plan.failures.items()}
+
+    def test_a_displaced_task_is_followed_by_one_that_runs_what_is_left(self):
+        self.assertEqual(self.drive((2, End("taken", False, True)), (0, End("taken", False, True)), (1, End("taken", False, True))), (5, {}))
+
+    def test_a_block_that_makes_no_progress_fails_in_the_end(self):
+        ran, failed = self.drive((2, End("taken", False, True)), *[(0, End("taken", False, True))] * TRIES)
+        self.assertEqual(ran, 2)
+        self.assertEqual(failed, dict.fromkeys(self.order[2:], "taken"))
+
+    def test_the_point_to_blame_fails_alone(self):
+        self.assertEqual(self.drive((0, End("time", True, True))), (4, {self.order[0]: "time"}))
+
+    def test_a_task_that_is_not_tried_again_fails_whole(self):
+        ran, failed = self.drive((3, End("cancelled", False, False)))
+        self.assertEqual((ran, failed), (3, dict.fromkeys(self.order[3:], "cancelled")))
+
+
+if __name__ == "__main__":
+    unittest.main()
