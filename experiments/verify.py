@@ -5,7 +5,8 @@
 DIR is a folder of `./bench artifact`, or any folder with a claims.toml; FILE.toml has claims, as experiments/claims/policies.toml, which
 holds those of README. The runs of a claim are interleaved: a block has each of them once, in random order. Where the blocks do not decide,
 as many follow, and then twice as many. --quick makes 6 blocks of the claims that are quick, and says which it leaves undecided. --claim
-takes a name or a pattern, such as 'insert-*'. --dry-run prints the runs.
+takes a name or a pattern, such as 'insert-*'. It first says how long the claims will take, by --time, --warmup and --records of their
+runs; so does --dry-run, which also prints the runs.
 
 Each claim is reproduced, not reproduced (with the interval and the likely cause), not decided, or not testable here (with the reason).
 FOLDER gets summary.md and summary.json, in the words of ACM's artifact review, and results.jsonl with all documents. It is DIR/verified, or
@@ -15,7 +16,9 @@ Exit status: 0 if all claims that this machine can test are reproduced; 1 otherw
 """
 import fnmatch
 import pathlib
+import re
 import signal
+import subprocess
 import sys
 from dataclasses import dataclass
 
@@ -29,7 +32,7 @@ from engines import engine_of
 from hold import Hold
 from input_error import InputError
 from judge import FEWEST, REPRODUCED, UNDECIDED, UNTESTABLE, Judgement
-from plan import Plan
+from plan import Plan, in_words
 from results import Results, digest
 from sweep import number, points_of
 
@@ -116,6 +119,23 @@ def looks_of(request):
     return (1, FEWEST) if request.quick else (1, request.replicates, 2 * request.replicates, 4 * request.replicates)
 
 
+def seconds_of(harness, arguments):
+    """Returns the time that the harness expects of a run; 0 for one that does not fit this machine."""
+    done = subprocess.run([harness, *arguments, "--dry-run"], capture_output=True, text=True, check=False)
+    found = re.search(r"^1 run, about ((?:[\d.]+ (?:h|min|s|ms|us|ns) ?)+)", done.stderr, re.MULTILINE)
+    units = {"h": 3600, "min": 60, "s": 1, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
+    return sum(float(number) * units[unit] for number, unit in re.findall(r"([\d.]+) (\w+)", found[1])) if found else 0
+
+
+def estimate(harness, claims, looks):
+    """Says how long the claims will take: at least the blocks of the first look, at most those of the last."""
+    runs = dict.fromkeys(arguments for claim in claims for arguments in claim.runs.values())
+    block = sum(seconds_of(harness, arguments) for arguments in runs)
+    least, most = (in_words(look * block) for look in (looks[1], looks[-1]))
+    said = f"claims: {len(claims)}, different runs: {len(runs)}, {looks[1]} blocks: about {least}"
+    return said if most == least else f"{said}; where those do not decide, up to {looks[-1]} blocks: about {most}"
+
+
 class Verification:
     """Runs blocks of claims on this machine until they are decided."""
 
@@ -182,10 +202,10 @@ def verify_main(harness, arguments):
         runs = dict.fromkeys(arguments for claim in measured for arguments in claim.runs.values())
         for arguments in runs:
             print(" ".join([str(harness), *arguments]))
-        looks = looks_of(request)
-        print(f"claims: {len(measured)}, different runs: {len(runs)}, blocks: {looks[1]} to {looks[-1]}", file=sys.stderr)
+        print(estimate(harness, measured, looks_of(request)), file=sys.stderr)
         return 0
     check_folder(request.folder)
+    print(f"verify: {estimate(harness, measured, looks_of(request))}", file=sys.stderr, flush=True)
     verification = Verification(request, harness)
     try:
         verification.run_all(measured)

@@ -40,6 +40,9 @@ if first == "compare":
     variant = {"ratio": statistics.median(ratios), "interval": interval, "interval_reason": "too few", "withheld": ""}
     print(json.dumps({"variants": [{}, variant]}))
     sys.exit()
+if "--dry-run" in rest:
+    print("1 run, about 1 min 02 s: --warmup, --time", file=sys.stderr)
+    sys.exit()
 if first == "explain":
     print("art: 20 ns\n- A miss costs most.")
     sys.exit()
@@ -172,7 +175,8 @@ class Verifying(unittest.TestCase):
     def test_a_claim_is_chosen_by_name_and_a_dry_run_prints_its_runs(self):
         done = self.verify(claim("one", "a / b >= 1"), claim("two", "a / b >= 1", a=["--sync=near"]), more=["--claim=t*", "--dry-run"])
         self.assertEqual(done.stdout, f"{self.harness} --fit --sync=near\n{self.harness} --fit --sync=none\n")
-        self.assertEqual(done.stderr, "claims: 1, different runs: 2, blocks: 10 to 40\n")
+        said = "claims: 1, different runs: 2, 10 blocks: about 20.7 min; where those do not decide, up to 40 blocks: about 82.7 min\n"
+        self.assertEqual(done.stderr, said)
         self.assertFalse(self.out.exists())
         self.assertEqual(self.verify(more=["--claim=two"]).returncode, 0)
         self.assertEqual(self.outcomes(), {"two": "reproduced"})
