@@ -127,10 +127,12 @@ class Ends(unittest.TestCase):
             return len(engine.ran), {arguments: reason for (_, arguments, _), reason in plan.failures.items()}
 
     def test_a_displaced_task_is_followed_by_one_that_runs_what_is_left(self):
-        self.assertEqual(self.drive((2, End("taken", False, True)), (0, End("taken", False, True)), (1, End("taken", False, True))), (5, {}))
+        taken = End("taken", False, True)
+        self.assertEqual(self.drive((2, taken), (0, taken), (1, taken)), (5, {}))
 
     def test_a_block_that_makes_no_progress_fails_in_the_end(self):
-        ran, failed = self.drive((2, End("taken", False, True)), *[(0, End("taken", False, True))] * TRIES)
+        taken = End("taken", False, True)
+        ran, failed = self.drive((2, taken), *[(0, taken)] * TRIES)
         self.assertEqual(ran, 2)
         self.assertEqual(failed, dict.fromkeys(self.order[2:], "taken"))
 

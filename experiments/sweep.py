@@ -163,7 +163,8 @@ def tell_scripts(waiting, paths, engine):
         print(f"sweep: {kind} runs {engine.harness(kind)}; --binary={kind}:PATH brings another", file=sys.stderr)
     if waiting:
         print(f"sweep: {waiting} tasks are to be run. When they have ended, the same command collects the results. "
-              f"Without Slurm (PBS, Flux), run for each DIR/tasks/TASK.points, one at a time on a node: {SCRIPT} HARNESS TASK.points TASK.records", file=sys.stderr)
+              f"Without Slurm (PBS, Flux), run for each DIR/tasks/TASK.points, one at a time on a node: "
+              f"{SCRIPT} HARNESS TASK.points TASK.records", file=sys.stderr)
 
 
 def sweep_main(harness, arguments):
