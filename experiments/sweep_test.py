@@ -168,6 +168,8 @@ class Sweeps(unittest.TestCase):
         self.assertEqual(len(done.stdout.splitlines()), 6)
         self.assertIn("6 points, 2 blocks on this machine; 12 of 12 runs left: no estimate, since none ran here yet", done.stderr)
         self.assertFalse(self.out.exists())
+        self.out.mkdir()
+        (self.out / "kinds.json").write_text("{}")   # of a call that was refused after its builds
         self.sweep()
         self.assertRegex(self.sweep("--dry-run").stderr, r"0 of 12 runs left: about 0 s, as runs in this folder took")
 

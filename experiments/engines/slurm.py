@@ -197,7 +197,12 @@ class Slurm(Engine):
                     task.handle["job"] = job
                     task.save()
         except InputError as error:
-            raise InputError(f"{error}; {self.cancel(submitted)}") from None
+            said = self.cancel(submitted)
+            scripts = [path for task in tasks for path in (task.folder / "slurm").glob(".submission_file_*.sh")]   # of submitit
+            scripts += [task.folder / "slurm" / f"{task.handle['job']}_submission.sh" for task in tasks if "job" in task.handle]
+            for path in set(scripts):
+                path.unlink(missing_ok=True)
+            raise InputError(f"{error}; {said}") from None
         self.pause = FIRST
 
     def body(self, kind, tasks):
