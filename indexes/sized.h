@@ -132,7 +132,7 @@ class Sized {
   /// as Map's constructor does.
   template <class... Arguments>
   explicit Sized(const MemoryConfig& values, Arguments&&... index)
-      : memory_(values, /*exchanges=*/true), reclaimer_(memory_), index_(std::forward<Arguments>(index)...) {}
+      : memory_(values, values.sharing), reclaimer_(memory_), index_(std::forward<Arguments>(index)...) {}
   Sized(const Sized&) = delete;
   Sized& operator=(const Sized&) = delete;
   /// Every ThreadState and every pin must have ended.

@@ -8,20 +8,22 @@
 // On a machine without pages (M::pages is null), pools pass every block on to the machine's allocator.
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <vector>
 
 #include "src/memory/chunk_source.h"
 #include "src/memory/memory_config.h"
 #include "src/memory/pool.h"
+#include "src/memory/sharing.h"
 
 namespace latchlab {
 
 template <class M>
 class Memory {
  public:
-  /// Makes the memory. `exchanges`: its pools pass free blocks on to each other (pool.h), so no attempt may use it.
-  explicit Memory(const MemoryConfig& config, bool exchanges = false)
-      : source_(config, M::pages()), exchanges_(exchanges) {}
+  /// Makes the memory. With a `sharing` its pools pass free blocks on to each other (pool.h), so no attempt may use it.
+  explicit Memory(const MemoryConfig& config, const std::optional<Sharing>& sharing = {})
+      : source_(config, M::pages()), shares_(sharing.has_value()), exchange_(sharing.value_or(Sharing())) {}
   Memory(const Memory&) = delete;
   Memory& operator=(const Memory&) = delete;
 
@@ -34,7 +36,7 @@ class Memory {
       return pool;
     }
     idle_.reserve(pools_.size() + 1);  // so that leave cannot throw
-    pools_.push_back(std::make_unique<Pool<M>>(source_, exchanges_ ? &exchange_ : nullptr));
+    pools_.push_back(std::make_unique<Pool<M>>(source_, shares_ ? &exchange_ : nullptr));
     return *pools_.back();
   }
   /// Takes back a pool from the thread that borrowed it. Takes a mutex; never fails.
@@ -62,7 +64,7 @@ class Memory {
 
  private:
   ChunkSource source_;
-  const bool exchanges_;
+  const bool shares_;
   typename Pool<M>::Exchange exchange_;
   mutable std::mutex mutex_;  // guards the members below
   std::vector<std::unique_ptr<Pool<M>>> pools_;

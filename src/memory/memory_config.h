@@ -6,6 +6,7 @@
 #include "src/memory/failure_plan.h"
 #include "src/memory/memory_budget.h"
 #include "src/memory/numa.h"
+#include "src/memory/sharing.h"
 
 namespace latchlab {
 
@@ -33,6 +34,7 @@ struct MemoryConfig {
   PagePlacement pages{};  ///< the placement of chunks; if the kernel refuses it, the system's rule holds
   Reclaim reclaim = Reclaim::kEpoch;  ///< for policies that must wait before they free
   MemoryBudget limit{};  ///< bytes that may be reserved, by all memories of this configuration and its copies together
+  Sharing sharing{};     ///< for memory that no attempt uses: that of sized values
   FailurePlan* fail = nullptr;  ///< for tests; must outlive the index
 };
 

@@ -23,9 +23,10 @@
 //
 // A thread that replaces blocks of others frees blocks that it did not take. What one pool gains, another loses: for
 // each size that is a random walk, so all pools together would grow with the square root of the number of replaced
-// blocks. Memory that no attempt uses has an exchange against that, for blocks of two lines or more. Its pools keep
-// kMostKept bytes of a class, or one block, and take from the exchange before they carve. An attempt must not use it:
-// it has a mutex.
+// blocks. Memory that no attempt uses has an exchange against that. A Sharing says which classes are shared, how many
+// free blocks of each a pool keeps, and how many move at a time. A pool passes on what it has beyond that, and takes
+// from the exchange before it carves. An attempt must not use it: it has a mutex. Small blocks leave the fast path only
+// if the Sharing names them, or has classes by powers.
 //
 // Live bytes are counted in plain words per thread. A block may be freed into another thread's pool than it came from.
 // So only the sum over all pools is meaningful, and one pool's count may wrap below zero. A rollback also undoes the
@@ -44,6 +45,7 @@
 #include "src/arch/rtm_status.h"
 #include "src/base/types.h"
 #include "src/memory/chunk_source.h"
+#include "src/memory/sharing.h"
 
 namespace latchlab {
 
@@ -62,8 +64,6 @@ class alignas(kFalseSharingBytes) Pool {
   static constexpr u64 kLargestCarved = u64{1} << 20;  // a larger block has a mapping of its own
   static constexpr u64 kMallocHeader = 16;             // the bytes that malloc is assumed to add to a block
 
-  static constexpr u64 kMostKept = 64 << 10;  // the bytes of a class of free blocks that a pool keeps
-
   /// Free blocks for all pools of a memory.
   class Exchange;
 
@@ -76,10 +76,14 @@ class alignas(kFalseSharingBytes) Pool {
 
   explicit Pool(ChunkSource& source, Exchange* exchange = nullptr)
       : malloc_(source.config().alloc == MemoryConfig::Alloc::kMalloc),
-        fast_(malloc_ || source.config().fail != nullptr ? 0 : kLineBytes),
+        first_shared_(exchange == nullptr ? kClasses : class_of(exchange->least())),
+        fast_(malloc_ || source.config().fail != nullptr || first_shared_ < kSmallClasses || least_power(exchange) != 0
+                  ? 0
+                  : kLineBytes),
         chunk_bytes_(source.config().thp ? kHugePageBytes : kFirstChunkBytes),
         source_(source),
-        exchange_(exchange) {
+        exchange_(exchange),
+        least_power_(least_power(exchange)) {
     if (malloc_) end_ = ~u64{0};  // the region never looks short of room, so top_up stays one compare
   }
   Pool(const Pool&) = delete;
@@ -188,8 +192,8 @@ class alignas(kFalseSharingBytes) Pool {
   /// Returns true if a block is a line or a piece of one, and is taken and freed on the fast path.
   bool is_fast(u64 bytes) const { return bytes <= kLineBytes && bytes <= fast_; }
 
-  [[gnu::always_inline]] inline void* allocate_small(u64 bytes) {
-    const u32 size_class = class_of_small(bytes);
+  [[gnu::always_inline]] inline void* allocate_small(u64 bytes) { return take_small(class_of_small(bytes), bytes); }
+  [[gnu::always_inline]] inline void* take_small(u32 size_class, u64 bytes) {
     if (free_[size_class] == nullptr) [[unlikely]] {
       void* const block = split_lines(size_class);
       if (block != nullptr) M::unpoison(block, bytes);
@@ -255,50 +259,87 @@ class alignas(kFalseSharingBytes) Pool {
   }
   Free* pop_lines(u32 size_class) {
     free_lines_ -= lines_of(size_class);
-    if (exchange_ != nullptr) --kept_[size_class];
+    if (size_class >= first_shared_) --kept_[size_class];
     return std::exchange(free_[size_class], free_[size_class]->next);
   }
-  void push_lines(void* at, u32 size_class) {
-    free_lines_ += lines_of(size_class);
-    if (exchange_ != nullptr) ++kept_[size_class];
-    largest_ = std::max(largest_, size_class);
+  /// Keeps a free block, and passes on what is too many of a shared class.
+  [[gnu::always_inline]] inline void keep(void* at, u32 size_class) {
+    if (size_class >= kSmallClasses) {
+      free_lines_ += lines_of(size_class);
+      largest_ = std::max(largest_, size_class);
+    }
     push(at, size_class);
+    if (size_class >= first_shared_) [[unlikely]]
+      keep_shared(size_class);
   }
-  /// Gives half of a class's free blocks to the other pools.
+  // Not inlined, so that memory without an exchange does not save registers for it.
+  [[gnu::noinline]] void keep_shared(u32 size_class) {
+    ++kept_[size_class];
+    pass_on(size_class);
+  }
+  void pass_on(u32 size_class) {
+    const Sharing& sharing = exchange_->sharing();
+    while (kept_[size_class] > sharing.kept(bytes_of(size_class))) share(size_class);
+  }
+  /// Gives free blocks of a class to the other pools.
   [[gnu::noinline]] void share(u32 size_class) {
-    const u32 gone = (kept_[size_class] + 1) / 2;
+    const u32 gone = exchange_->sharing().moved(bytes_of(size_class));
     Free* const first = free_[size_class];
     Free* last = first;
     for (u32 i = 1; i < gone; ++i) last = last->next;
     free_[size_class] = last->next;
     kept_[size_class] -= gone;
-    free_lines_ -= gone * lines_of(size_class);
+    if (size_class >= kSmallClasses) free_lines_ -= gone * lines_of(size_class);
     exchange_->give(size_class, first, last);
   }
   /// Takes free blocks of a class that other pools have given. Returns false if there are none.
   [[gnu::noinline]] bool take_shared(u32 size_class) {
     if (exchange_->seems_empty(size_class)) return false;
-    u32 taken = 0;
-    for (Free* block = exchange_->take(size_class, most_kept(size_class) / 2 + 1); block != nullptr; ++taken) {
+    Free* block = exchange_->take(size_class);
+    if (block == nullptr) return false;
+    while (block != nullptr) {
       Free* const next = block->next;
-      push_lines(block, size_class);
+      keep(block, size_class);
       block = next;
     }
-    return taken != 0;
+    return true;
   }
-  /// Returns how many free blocks of a class a pool keeps.
-  static constexpr u32 most_kept(u32 size_class) {
-    return std::max(u32{1}, static_cast<u32>(kMostKept / bytes_of(size_class)));
+  /// Takes a line or a piece of one, of a shared class.
+  [[gnu::noinline]] void* take_counted(u32 size_class, u64 bytes) {
+    if (free_[size_class] != nullptr || take_shared(size_class)) {
+      --kept_[size_class];
+      return take_small(size_class, bytes);
+    }
+    void* const block = take_small(size_class, bytes);
+    // The split has left pieces on the list, which was empty. That of a line into 48 and 16 bytes left the latter.
+    kept_[size_class] = 0;
+    for (const Free* piece = free_[size_class]; piece != nullptr; piece = piece->next) ++kept_[size_class];
+    pass_on(size_class);
+    if (size_class == class_of_small(48) && first_shared_ == class_of_small(16) && block != nullptr)
+      keep_shared(first_shared_);
+    return block;
+  }
+
+  /// Returns the class of a block of up to kLargestCarved bytes. (What only attempts use takes class_of: their memory
+  /// has no Sharing.)
+  [[gnu::always_inline]] inline u32 class_for(u64 bytes) const {
+    if (least_power_ != 0) [[unlikely]]
+      bytes = std::bit_ceil(std::max(bytes, least_power_));
+    return class_of(bytes);
+  }
+  static u64 least_power(const Exchange* exchange) {
+    return exchange != nullptr && exchange->sharing().classes == Sharing::Classes::kPowers ? exchange->least() : 0;
   }
 
   [[gnu::noinline]] void* allocate_slowly(u64 bytes) {
     if (FailurePlan* const plan = source_.config().fail; plan != nullptr && plan->fails()) return nullptr;
     if (malloc_) return allocate_by_malloc(bytes);
     if (bytes > kLargestCarved) return allocate_mapping(bytes);
-    if (bytes <= kLineBytes) return allocate_small(bytes);
-    const u32 size_class = class_of(bytes);
+    const u32 size_class = class_for(bytes);
+    if (size_class < kSmallClasses)
+      return size_class < first_shared_ ? take_small(size_class, bytes) : take_counted(size_class, bytes);
     const u64 size = bytes_of(size_class);
-    const bool kept = free_[size_class] != nullptr || (exchange_ != nullptr && take_shared(size_class));
+    const bool kept = free_[size_class] != nullptr || (size_class >= first_shared_ && take_shared(size_class));
     void* const block = kept ? static_cast<void*>(pop_lines(size_class)) : carve(size);
     if (block == nullptr) return nullptr;
     live_ += size;
@@ -344,16 +385,18 @@ class alignas(kFalseSharingBytes) Pool {
     }
   }
 
-  // Changes the bump region. The rest of the old one is not lost: a short tail becomes a free block of its size.
+  // Changes the bump region. The rest of the old one is not lost: a short tail becomes a free block of its size, or
+  // several if the classes are powers.
   void change_region(u64 start, u64 end) {
     const u64 tail = end_ - next_;
     char* const at = reinterpret_cast<char*>(next_);
     next_ = start;
     end_ = end;
-    if (tail == 0) return;
-    if (tail == kLineBytes) return push(at, class_of(tail));
-    if (tail <= kLargestFitted) return push_lines(at, class_of(tail));
-    push_spare(at, tail);
+    if (tail > kLargestFitted) return push_spare(at, tail);
+    for (u64 done = 0, size = tail; done != tail; done += size) {
+      if (least_power_ != 0) size = std::bit_floor(tail - done);
+      keep(at + done, class_of(size));
+    }
   }
 
   void push(void* at, u32 size_class) { free_[size_class] = link(at, size_class, free_[size_class]); }
@@ -427,12 +470,9 @@ class alignas(kFalseSharingBytes) Pool {
 
   [[gnu::noinline]] void free_slowly(void* block, u64 bytes) {
     if (!malloc_ && bytes <= kLargestCarved) {
-      const u32 size_class = class_of(bytes);
+      const u32 size_class = class_for(bytes);
       live_ -= bytes_of(size_class);
-      if (size_class < kSmallClasses) return push(block, size_class);
-      push_lines(block, size_class);
-      if (exchange_ != nullptr && kept_[size_class] > most_kept(size_class)) [[unlikely]]
-        share(size_class);
+      keep(block, size_class);
     } else if (malloc_) {
       live_ -= bytes + kMallocHeader;
       source_.refund(bytes + kMallocHeader);
@@ -447,12 +487,13 @@ class alignas(kFalseSharingBytes) Pool {
   static constexpr u64 malloc_bytes(u64 bytes) { return bytes > 16 && bytes < kLineBytes ? kLineBytes : bytes; }
 
   const bool malloc_;
-  const u64 fast_;  // the largest fast block: a line, or 0 with malloc or a failure plan, which must see each block
+  const u32 first_shared_;  // the smallest shared class; kClasses if there is none
+  const u64 fast_;  // the largest fast block: a line, or 0 if malloc, a failure plan or the Sharing must see each block
   u64 next_ = 0;
   u64 end_ = 0;
   u64 live_ = 0;
   Free* free_[kClasses]{};
-  u32 kept_[kClasses]{};  // the lengths of the lists of blocks of 128 bytes or more, if there is an exchange
+  u32 kept_[kClasses]{};  // the lengths of the lists of shared classes
   u64 free_lines_ = 0;    // lines of the free blocks of 128 bytes or more
   u32 largest_ = 0;       // the lists of all larger classes are empty
   char* scrap_ = nullptr;
@@ -462,14 +503,22 @@ class alignas(kFalseSharingBytes) Pool {
   ChunkSource::Chunk ready_;  // the large block that top_up has promised
   ChunkSource& source_;
   Exchange* const exchange_;  // null if attempts use this memory
+  const u64 least_power_;     // the smallest class, if the classes are powers of two; otherwise 0
 };
 
 template <class M>
 class Pool<M>::Exchange {
  public:
-  Exchange() = default;
+  explicit Exchange(const Sharing& sharing) : sharing_(sharing) {}
   Exchange(const Exchange&) = delete;
   Exchange& operator=(const Exchange&) = delete;
+
+  const Sharing& sharing() const { return sharing_; }
+  /// Returns the size of the smallest shared block.
+  u64 least() const {
+    const bool powers = sharing_.classes == Sharing::Classes::kPowers;
+    return std::clamp(powers ? std::bit_ceil(sharing_.least) : sharing_.least, u64{1}, kLargestCarved);
+  }
 
   /// Takes over a list of free blocks of a class, whose last one is `last`. Takes a mutex.
   void give(u32 size_class, Free* first, Free* last) {
@@ -477,8 +526,10 @@ class Pool<M>::Exchange {
     last->next = lists_[size_class].load(kRelaxed);
     lists_[size_class].store(first, kRelaxed);
   }
-  /// Returns a list of up to `most` free blocks of a class, or null. Takes a mutex.
-  [[nodiscard]] Free* take(u32 size_class, u32 most) {
+  /// Returns a list of as many free blocks of a class as move at a time, or of those there are. Null: none. Takes a
+  /// mutex.
+  [[nodiscard]] Free* take(u32 size_class) {
+    const u32 most = sharing_.moved(bytes_of(size_class));
     const std::lock_guard lock(mutex_);
     Free* const first = lists_[size_class].load(kRelaxed);
     if (first == nullptr) return nullptr;
@@ -491,6 +542,7 @@ class Pool<M>::Exchange {
   [[nodiscard]] bool seems_empty(u32 size_class) const { return lists_[size_class].load(kRelaxed) == nullptr; }
 
  private:
+  const Sharing sharing_;
   // Guards all changes of the lists, and the blocks on them. So it orders all but seems_empty, and the lists are
   // relaxed.
   typename M::Mutex mutex_;

@@ -2,13 +2,20 @@
 
 #include <sys/mman.h>
 
+#include <array>
+#include <atomic>
 #include <cstring>
 #include <random>
+#include <set>
+#include <thread>
+#include <utility>
 #include <vector>
 
+#include "src/base/rng.h"
 #include "src/machine/emulated.h"
 #include "src/machine/native.h"
 #include "src/memory/memory.h"
+#include "src/memory/pool_lease.h"
 #include "src/testing/catch.h"
 
 namespace latchlab {
@@ -360,6 +367,148 @@ TEST_CASE("Freeing a block with a mapping of its own unmaps it", "[memory]") {
   const u64 promised = memory.bytes().chunks;
   CHECK(pool.top_up(4 << 20));
   CHECK(memory.bytes().chunks == promised);
+}
+
+/// KV-Direct's slabs.
+constexpr Sharing kSlabs{.classes = Sharing::Classes::kPowers,
+                         .least = 32,
+                         .kept_bytes = u64{2048} * 512,
+                         .kept_blocks = 2048,
+                         .moved_blocks = 512};
+
+TEST_CASE("Classes by powers of two have the sizes that their Sharing says, and no byte stays live") {
+  Memory<Native> memory(with(Alloc::kArena), kSlabs);
+  Pool<Native>& pool = memory.join();
+  std::vector<Held> held;
+  for (int round = 0; round < 50; ++round) {
+    for (const auto& [bytes, size] : std::vector<std::pair<u64, u64>>{{1, 32},
+                                                                      {16, 32},
+                                                                      {32, 32},
+                                                                      {33, 64},
+                                                                      {48, 64},
+                                                                      {64, 64},
+                                                                      {65, 128},
+                                                                      {129, 256},
+                                                                      {192, 256},
+                                                                      {257, 512},
+                                                                      {512, 512},
+                                                                      {513, 1024},
+                                                                      {4097, 8192},
+                                                                      {9000, 16384},
+                                                                      {(512 << 10) + 1, 1 << 20}}) {
+      const u64 before = memory.bytes().live;
+      auto* const at = static_cast<unsigned char*>(pool.allocate(bytes));
+      REQUIRE(at != nullptr);
+      CHECK(memory.bytes().live - before == size);
+      CHECK(reinterpret_cast<u64>(at) % std::min(size, u64{kLineBytes}) == 0);
+      held.push_back({at, bytes, static_cast<unsigned char>(held.size())});
+      std::memset(at, held.back().mark, bytes);
+    }
+  }
+  bool intact = true;
+  for (const Held& one : held) {
+    intact = intact && holds_its_mark(one);
+    pool.free(one.at, one.bytes);
+  }
+  CHECK(intact);
+  CHECK(memory.bytes().live == 0);
+  void* const large = pool.allocate((1 << 20) + 1);  // its own mapping, which is not rounded to a power
+  CHECK(memory.bytes().live == (1 << 20) + kSmallPageBytes);
+  pool.free(large, (1 << 20) + 1);
+}
+
+/// Allocates blocks while they are of `old`, and returns how many were.
+u64 taken_of(const std::set<void*>& old, Pool<Native>& pool, u64 bytes) {
+  for (u64 taken = 0;; ++taken) {
+    if (!old.contains(pool.allocate(bytes))) return taken;
+  }
+}
+
+TEST_CASE("A pool keeps as many blocks of a class as its Sharing says, and moves as many at a time") {
+  const u64 bytes = GENERATE(20, 32, 60, 100, 512);
+  CAPTURE(bytes);
+  Memory<Native> memory(with(Alloc::kArena), kSlabs);
+  Pool<Native>&first = memory.join(), &second = memory.join(), &third = memory.join(), &fourth = memory.join();
+  std::set<void*> blocks;
+  for (u64 i = 0; i < 4000; ++i) blocks.insert(first.allocate(bytes));
+  const auto reserved = [&] { return memory.bytes().reserved; };
+  for (void* const block : blocks) first.free(block, bytes);
+  // 512 have gone after the 2049th, the 2561st, the 3073rd and the 3585th.
+  const u64 before = reserved();
+  CHECK(blocks.contains(second.allocate(bytes)));
+  CHECK(blocks.contains(third.allocate(bytes)));
+  CHECK(reserved() == before);
+  CHECK(taken_of(blocks, fourth, bytes) == 2 * 512);
+  CHECK(taken_of(blocks, second, bytes) == 511);
+  CHECK(taken_of(blocks, third, bytes) == 511);
+  CHECK(taken_of(blocks, first, bytes) == 4000 - 4 * 512);
+}
+
+TEST_CASE("A pool keeps a limited number of bytes of a class, or one block") {
+  const Sharing sharing;
+  Memory<Native> memory(with(Alloc::kArena), sharing);
+  Pool<Native>&first = memory.join(), &second = memory.join();
+  for (const u64 bytes : {128, 1000, 30'000, 60'000, 1 << 20}) {
+    CAPTURE(bytes);
+    std::set<void*> blocks;
+    for (u64 i = 0; i < 2000 && i * bytes < 16 << 20; ++i) blocks.insert(first.allocate(bytes));
+    for (void* const block : blocks) first.free(block, bytes);
+    const u64 passed_on = taken_of(blocks, second, bytes);
+    const u64 kept = blocks.size() - passed_on;
+    CHECK(kept <= sharing.kept(bytes));
+    CHECK(kept >= sharing.kept(bytes) / 2);
+    CHECK(taken_of(blocks, first, bytes) == kept);
+  }
+}
+
+/// Two threads replace blocks of random sizes. The first makes most of them, and the second frees most.
+void check_flat(const Sharing& sharing, u64 least) {
+  constexpr u64 kMost = 512, kParts = 10, kSteps = 30'000;
+  Memory<Native> memory(with(Alloc::kArena), sharing);
+  struct Made {
+    u64 bytes;
+  };
+  std::vector<std::atomic<Made*>> places(500);
+  u64 reserved = 0;
+  std::atomic<u64> wrong{0};
+  for (u64 part = 0; part < kParts; ++part) {
+    std::array<std::thread, 2> threads;
+    for (u64 t = 0; t < threads.size(); ++t) {
+      threads[t] = std::thread([&, t, seed = test_seed() + 2 * part + t] {
+        PoolLease<Native> pool(memory);
+        Rng random(seed);
+        for (u64 i = 0; i < kSteps; ++i) {
+          Made* made = nullptr;
+          if (random.below(4) < (t == 0 ? 3 : 1)) {
+            const u64 bytes = least + random.below(kMost - least + 1);
+            made = new (pool->allocate(bytes)) Made{bytes};
+          }
+          // Acquires the size that the other thread has stored before its own exchange.
+          Made* const old = places[random.below(places.size())].exchange(made, kAcqRel);
+          if (old == nullptr) continue;
+          if (old->bytes < least || old->bytes > kMost) ++wrong;
+          pool->free(old, old->bytes);
+        }
+      });
+    }
+    for (std::thread& thread : threads) thread.join();
+    if (part == 0) reserved = memory.bytes().reserved;
+    CAPTURE(part);
+    CHECK(memory.bytes().reserved <= reserved + kHugePageBytes);
+  }
+  CHECK(wrong == 0);
+  PoolLease<Native> pool(memory);
+  for (const auto& place : places) {
+    if (Made* const old = place.load()) pool->free(old, old->bytes);
+  }
+  CHECK(memory.bytes().live == 0);
+}
+
+TEST_CASE("Two threads that free what the other makes hold no more memory after long than after short") {
+  check_flat(Sharing(), 65);
+  check_flat(kSlabs, 8);
+  check_flat({.least = 16, .kept_blocks = 40}, 8);
+  check_flat({.classes = Sharing::Classes::kPowers, .least = 16, .kept_blocks = 1, .moved_blocks = 1}, 8);
 }
 
 }  // namespace

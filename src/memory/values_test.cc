@@ -126,6 +126,20 @@ TEST_CASE("Words of short values are equal if and only if the values are", "[val
   CHECK(memory.bytes().live == 0);
 }
 
+TEST_CASE("A value takes a block of the classes that its memory has", "[values]") {
+  Memory<Native> memory(values_in(Alloc::kArena), Sharing{.classes = Sharing::Classes::kPowers, .least = 32});
+  PoolLease<Native> pool(memory);
+  for (const auto& [size, bytes] :
+       std::vector<std::pair<u64, u64>>{{8, 32}, {24, 32}, {25, 64}, {57, 128}, {504, 512}}) {
+    const std::string text = text_of(size);
+    const u64 word = V::make(*pool, bytes_of(text)).value();
+    CHECK(memory.bytes().live == bytes);
+    CHECK(text_in(V::bytes(word)) == text);
+    V::free(*pool, word);
+    CHECK(memory.bytes().live == 0);
+  }
+}
+
 TEST_CASE("A value that cannot be made takes no memory", "[values]") {
   const Alloc alloc = GENERATE(Alloc::kMalloc, Alloc::kArena);
   FailurePlan plan;
