@@ -23,7 +23,8 @@
 //   4. A Session may be destroyed after the map, but not used.
 //
 // Exceptions: std::bad_alloc if memory is out, IndexFull if the index may not grow, std::length_error for a key of more
-// than 128 MiB - 1 bytes or a value of more than 16 MiB, and what f throws. In every case nothing has changed.
+// than 128 MiB - 1 bytes or a value of more than 16 MiB, and what f throws. In every case nothing has changed, except
+// that an operation whose `before` throws is done.
 //
 // Fork: the child has a copy of the map as it was. It may use and destroy this copy if at the fork no other thread was
 // inside a call of the map. Otherwise a lock of that thread stays held in the copy, and the child must not touch it.

@@ -77,6 +77,41 @@ class Operations {
     return mine.counted(-1, index().erase(mine.me, Forms::raw(key)));
   }
 
+  // The forms with `before` return what the plain ones do, and call before(value) once if the key had a value, with a
+  // view of it that is valid during the call:
+  //   1. An update, upsert or erase shows the value that it has replaced or erased. So each value is shown once.
+  //   2. An insert shows the value for which it has left the key as it was.
+  //   3. `before` runs outside locks and transactions, when the operation is done. If it throws, the operation is done
+  //      all the same, and throws the same.
+  //   4. `before` must not use the map.
+
+  /// Inserts the pair if the key is absent. Otherwise `before` gets its value.
+  template <std::invocable<const ValueView&> Before>
+  bool insert(KeyView key, const ValueView& value, Before&& before) {
+    auto& mine = member();
+    return mine.counted(+1, Kind::insert(index(), mine.me, Forms::raw(key), Kind::stored(value), before));
+  }
+  /// Changes the value if the key is present. `before` gets the old one.
+  template <std::invocable<const ValueView&> Before>
+  bool update(KeyView key, const ValueView& value, Before&& before) {
+    return Kind::update(index(), member().me, Forms::raw(key), Kind::stored(value), before);
+  }
+  /// Sets the value of the key. `before` gets the old one, if there was one.
+  template <std::invocable<const ValueView&> Before>
+  bool upsert(KeyView key, const ValueView& value, Before&& before) {
+    auto& mine = member();
+    return mine.counted(+1, Kind::upsert(index(), mine.me, Forms::raw(key), Kind::stored(value), before));
+  }
+  /// Erases the key. `before` gets its value.
+  template <std::invocable<const ValueView&> Before>
+  bool erase(KeyView key, Before&& before) {
+    auto& mine = member();
+    return Kind::erase(index(), mine.me, Forms::raw(key), [&](const ValueView& value) {
+      mine.counted(-1, true);  // first, since `before` may throw
+      before(value);
+    });
+  }
+
   /// Replaces the value of the key by f(value), in one step. The argument and the result of f are
   /// std::optional<Value>; nothing stands for an absent key. Returns the values before and after.
   ///   1. f may run several times, and the last run counts. So its only effect is its result.

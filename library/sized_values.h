@@ -118,6 +118,23 @@ struct InStore {
   static void for_each(const Sized& index, Me& me, const Visit& visit) {
     index.for_each(me, [&](typename Sized::Raw key, ByteSpan value) { visit(key, Forms::view(value)); });
   }
+
+  template <class Sized, class Me, class Before>
+  static bool insert(Sized& index, Me& me, typename Sized::Raw key, ByteSpan value, Before&& before) {
+    return index.insert(me, key, value, [&](ByteSpan there) { before(Forms::view(there)); });
+  }
+  template <class Sized, class Me, class Before>
+  static bool update(Sized& index, Me& me, typename Sized::Raw key, ByteSpan value, Before&& before) {
+    return index.update(me, key, value, [&](ByteSpan there) { before(Forms::view(there)); });
+  }
+  template <class Sized, class Me, class Before>
+  static bool upsert(Sized& index, Me& me, typename Sized::Raw key, ByteSpan value, Before&& before) {
+    return index.upsert(me, key, value, [&](ByteSpan there) { before(Forms::view(there)); });
+  }
+  template <class Sized, class Me, class Before>
+  static bool erase(Sized& index, Me& me, typename Sized::Raw key, Before&& before) {
+    return index.erase(me, key, [&](ByteSpan there) { before(Forms::view(there)); });
+  }
   template <class Sized, class Me, class F>
   static ModifiedValue<Value> modify(Sized& index, Me& me, typename Sized::Raw key, F&& f) {
     ModifiedValue<Value> done;

@@ -8,6 +8,8 @@
 //     stored(value)                  the value as the index takes it
 //     find(index, me, key)           a copy, or nothing
 //     visit(index, me, key, f)       calls f(view) after the attempt; returns true if the key is present
+//     insert(index, me, key, value, before), update, upsert, erase(index, me, key, before)
+//                                    the operations that call before(view) for the value that the key had
 //     modify(index, me, key, f)      the pair before and after
 //     find_batch(index, me, keys, found)
 //     upsert_batch(index, me, keys, values, added)   the values are stored ones
@@ -118,6 +120,45 @@ struct InCell {
   static void prefetch(const Pairs& index, Me& me, std::span<const typename Pairs::Raw> keys) {
     if constexpr (Pairs::kHints) index.prefetch(me, keys, Hint::kChange);
     if constexpr (requires { index.prefetch_further(me, keys); }) index.prefetch_further(me, keys);
+  }
+
+  template <class Pairs, class Me, class Before>
+  static bool insert(Pairs& index, Me& me, typename Pairs::Raw key, u64 cell, Before&& before) {
+    for (;;) {
+      if (index.insert(me, key, cell)) return true;
+      if (const Found there = index.find(me, key)) {  // else the key has gone since
+        before(loaded(*there));
+        return false;
+      }
+    }
+  }
+  template <class Pairs, class Me, class Before>
+  static bool update(Pairs& index, Me& me, typename Pairs::Raw key, u64 cell, Before&& before) {
+    u64 there = 0;  // the last run writes it
+    const auto change = [&there, cell](u64 now) noexcept {
+      there = now;
+      return Found(cell);
+    };
+    if (index.update_if(me, key, change) == Changed::kAbsent) return false;
+    before(loaded(there));
+    return true;
+  }
+  template <class Pairs, class Me, class Before>
+  static bool upsert(Pairs& index, Me& me, typename Pairs::Raw key, u64 cell, Before&& before) {
+    const Found there = index.modify(me, key, [cell](const Found&) noexcept { return Found(cell); }).before;
+    if (there) before(loaded(*there));
+    return !there;
+  }
+  template <class Pairs, class Me, class Before>
+  static bool erase(Pairs& index, Me& me, typename Pairs::Raw key, Before&& before) {
+    u64 there = 0;  // the last run writes it
+    const auto any = [&there](u64 now) noexcept {
+      there = now;
+      return true;
+    };
+    if (index.erase_if(me, key, any) != Changed::kChanged) return false;
+    before(loaded(there));
+    return true;
   }
   /// An exception of f waits until the attempt has ended, without a change.
   template <class Pairs, class Me, class F>
