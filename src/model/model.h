@@ -1,0 +1,116 @@
+#pragma once
+// The cost of memory, transactions, the kernel and time on a modelled machine: a pure function of the calls so far.
+//
+//     World: the earliest fiber, effects, conflicts, undo
+//        |  access, begin, commit, abort, ...: (thread, now) -> the ticks that it takes
+//        v
+//     Model --> Core         pending misses, fill buffers, the window, the clock
+//           --> Tags         L1, L2 and TLB of a core, L3 of a cluster
+//           --> Directory    the holders of each line, its owner, the state of its home
+//           --> Queue        memory channels, links between sockets
+//           --> Transactions written and read lines, against capacity
+//           --> Pages        first touch, faults, marks, the lock of the address space
+//
+// The protocol of a caller:
+//   1. `now` is the clock of the thread. Calls come in the order of effects, so `now` seldom goes back, and then
+//   little.
+//   2. A call returns ticks that the caller adds to that clock. Values are not known here: the effect is the caller's.
+//   3. After each call, ended() names the transactions that this call ended, perhaps the thread's own. The caller
+//   undoes
+//      them and calls abort() for each. If the thread's own is among them, the reference has not taken place.
+//   4. Conflicts are the caller's: it finds them, undoes the loser and calls abort() for it.
+//
+// An address is any number. Memory that nobody has mapped is present at its first use, on the node of its first user.
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "src/base/types.h"
+
+namespace latchlab::model {
+
+class MachineFile;
+
+/// Time in sixteenths of a nanosecond: a hit in L1 takes 1.1 ns.
+using Ticks = u64;
+inline constexpr Ticks kTicksPerNs = 16;
+
+/// The hardware thread of each fiber. Hardware thread h is the thread h / cores of core h % cores, where cores counts
+/// those of the machine. Cores are numbered cluster by cluster, and clusters socket by socket.
+using Placement = std::vector<u32>;
+
+enum class Kind : u8 { kLoad, kStore, kReadModifyWrite, kPrefetch };
+
+struct Reference {
+  u32 thread;
+  Kind kind;
+  u64 address;
+  u32 bytes;  ///< at least 1; a reference that straddles costs both lines
+  u64 block;  ///< any number that the references to one block share; 0 if it is unknown
+  bool in_transaction;
+};
+
+/// A transaction that the machine has ended, and the status of its abort (src/arch/rtm_status.h).
+struct Ended {
+  u32 thread;
+  u32 status;
+  bool operator==(const Ended&) const = default;
+};
+
+/// An entry into the kernel that the program asks for. Faults, marks and ticks come by themselves.
+enum class Call : u8 {
+  kProtect,  ///< mprotect: it holds the lock of the address space for writing
+  kMap,      ///< mmap, munmap: likewise
+};
+
+/// The homes of the pages of a mapping.
+struct Homes {
+  enum class Kind : u8 { kFirstTouch, kInterleave, kBind } kind = Kind::kFirstTouch;
+  u64 clusters = 0;  ///< a bit each; only these are used by kInterleave and kBind (the lowest). 0: all
+};
+
+class Model {
+ public:
+  /// Takes a copy of what it needs of the file. Throws InputError if a thread's place is not in the machine.
+  Model(const MachineFile& file, const Placement& threads_on_cpus);
+  ~Model();
+  Model(Model&&) noexcept;
+  Model& operator=(Model&&) noexcept;
+
+  /// Returns the ticks of a reference. It advances queues, caches and the directory, and faults in what is untouched.
+  [[nodiscard]] Ticks access(const Reference& reference, Ticks now);
+  /// Returns the ticks to begin a transaction, which wait for all misses before. Its references follow, with
+  /// `in_transaction`.
+  [[nodiscard]] Ticks begin(u32 thread, Ticks now);
+  /// Returns the ticks to commit, which wait for all misses of the transaction. If ended() names the thread, it has not
+  /// been committed.
+  [[nodiscard]] Ticks commit(u32 thread, Ticks now);
+  /// Returns the ticks of the abort of a transaction, whoever has ended it. Lines that it wrote leave the core.
+  [[nodiscard]] Ticks abort(u32 thread, Ticks now);
+  /// Returns the ticks of an operation's instructions besides its references. What was missed before may still be
+  /// under way; the new operation does not depend on it.
+  [[nodiscard]] Ticks begin_operation(u32 thread, Ticks now);
+  /// Returns the ticks of a full fence, which waits for all misses of the thread.
+  [[nodiscard]] Ticks fence(u32 thread, Ticks now);
+  /// Returns the moment at which a thread that has waited since `asleep` notices a store made at `stored`. The thread
+  /// then reads the line again, and queues for it there.
+  [[nodiscard]] Ticks wake(u32 thread, Ticks asleep, Ticks stored) const;
+  /// Returns the ticks of a system call, which ends the thread's transaction.
+  [[nodiscard]] Ticks trap(u32 thread, Call call, Ticks now);
+
+  /// Returns the transactions that the last call ended. The next call empties it.
+  [[nodiscard]] std::span<const Ended> ended() const;
+
+  /// Tells that addresses have become usable: untouched pages, of 4 KiB or, if `huge`, 2 MiB. No virtual time passes.
+  void mapped(u64 address, u64 bytes, Homes homes = {}, bool huge = false);
+  /// Tells that addresses are gone; their lines leave all caches when they are evicted.
+  void unmapped(u64 address, u64 bytes);
+  /// Tells that a thread has written these bytes outside virtual time, as loading does. The pages are present then.
+  void loaded(u32 thread, u64 address, u64 bytes);
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace latchlab::model
