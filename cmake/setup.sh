@@ -3,7 +3,7 @@
 
 # Packages of `./bench`: a compiler, the libraries, a list of words to use as real keys, and the allocators that --alloc preloads.
 bench_packages="g++ cmake ninja-build libfmt-dev nlohmann-json3-dev libhwloc-dev libnuma-dev libpfm4-dev
-  libtbb-dev libabsl-dev libcuckoo-dev libboost-context-dev zlib1g-dev libzstd-dev wamerican libtcmalloc-minimal4 libjemalloc2 libmimalloc2.0 libtbbmalloc2"
+  libtbb-dev libabsl-dev libcuckoo-dev libtomlplusplus-dev libboost-context-dev zlib1g-dev libzstd-dev wamerican libtcmalloc-minimal4 libjemalloc2 libmimalloc2.0 libtbbmalloc2"
 
 # Packages that `./test` adds: the test framework, the checker of JSON schemas, git for scratch repositories, objdump for the test of
 # generated code, pkg-config for the installed package, and an emulated machine with four NUMA nodes.

@@ -26,14 +26,11 @@
 #include <vector>
 
 #include "src/base/types.h"
+#include "src/model/parameters.h"
 
 namespace latchlab::model {
 
 class MachineFile;
-
-/// Time in sixteenths of a nanosecond: a hit in L1 takes 1.1 ns.
-using Ticks = u64;
-inline constexpr Ticks kTicksPerNs = 16;
 
 /// The hardware thread of each fiber. Hardware thread h is the thread h / cores of core h % cores, where cores counts
 /// those of the machine. Cores are numbered cluster by cluster, and clusters socket by socket.

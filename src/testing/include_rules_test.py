@@ -6,6 +6,7 @@
 4. Only src/arch has preprocessor conditionals, for processors and sanitizers.
 5. Code that fibers run keeps no state per thread.
 6. The harness takes threads and time from its team and its clock.
+7. The model of a machine is a pure function: it knows no machine that runs code.
 
 CTest runs it; by hand: python3 src/testing/include_rules_test.py
 """
@@ -44,6 +45,9 @@ ON_TOP = {"harness/main.cc": set(ROOMS_BELOW), "harness/run.h": set(ROOMS_BELOW)
 
 # The headers of sync that an index may include: the verbs and the layouts that it is written against.
 SYNC_FOR_INDEXES = {"sync/concepts.h", "sync/attempt.h", "sync/change.h", "sync/layout.h", "sync/own.h"}
+
+# What the model of a machine may include of src: a prefix of the path each.
+FOR_MODEL = ("src/model/", "src/base/", "src/arch/rtm_status.h")
 
 # The folders that tests may include. Tests of an index join it to policies, machines and the registry; tools for tests may use
 # anything below the harness.
@@ -132,6 +136,8 @@ def broken_rules(path, text, exists):
             yield f"{where}: only tests may include {target}"
         elif target.parts[0] not in allowed:
             yield f"{where}: {folder} may not include {target}: it may include {', '.join(sorted(allowed))}"
+        elif path.parts[:2] == ("src", "model") and not is_test(path) and not target.as_posix().startswith(FOR_MODEL):
+            yield f"{where}: the model may not include {target}: it may include {', '.join(FOR_MODEL)}"
         elif rooms is not None and target.as_posix() in ON_TOP and path.as_posix() not in ON_TOP:
             yield f"{where}: a room of the harness may not include {target}, which stands above all of them"
         elif rooms is not None and room_of(target) is not None and room_of(target) not in rooms:
@@ -184,6 +190,11 @@ class Rules(unittest.TestCase):
     def test_an_index_that_knows_a_policy(self):
         self.assertEqual(len(self.broken("indexes/art/a.cc", '#include "sync/rtm.h"\n')), 1)
         self.assertEqual(self.broken("indexes/art/a_test.cc", '#include "sync/rtm.h"\n'), [])
+
+    def test_a_model_that_knows_a_machine(self):
+        self.assertEqual(len(self.broken("src/model/a.cc", '#include "src/machine/simulated_world.h"\n')), 1)
+        self.assertEqual(self.broken("src/model/a.cc", '#include "src/base/hash.h"\n'), [])
+        self.assertEqual(self.broken("src/model/a_test.cc", '#include "src/testing/catch.h"\n'), [])
 
     def test_a_tool_of_the_tests(self):
         self.assertEqual(len(self.broken("harness/text/a.cc", '#include "src/testing/catch.h"\n')), 1)
