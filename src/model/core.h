@@ -1,0 +1,139 @@
+#pragma once
+// How misses overlap. A core has fill buffers, which its hardware threads share; each thread has a window of
+// instructions, and knows what its next reference depends on.
+//
+//     reference to the block of the one before   its address is known: starts at once, beside that block's misses
+//     reference to another block                 its address was loaded: waits for all loads of this operation before
+//     first reference of an operation            depends on nothing: what was missed before may still be under way
+//     load                                       arrives later; the clock goes on, until something needs the value
+//     store                                      goes into the store buffer: nothing waits for it but a fence
+//     locked instruction, begin, commit, fence   wait for all before
+//     prefetch                                   takes an instruction and a fill buffer; a later reference waits for
+//                                                the rest
+//
+// A reference also waits for a load that is a whole window of instructions older, since instructions retire in order,
+// and for a fill buffer. The rule by blocks stands for the values, which the model does not see. `same_block` is the
+// share of the wait that it saves.
+#include <algorithm>
+#include <array>
+#include <vector>
+
+#include "src/base/types.h"
+#include "src/model/parameters.h"
+
+namespace latchlab::model {
+
+/// The fill buffers of a core, and the lines that they bring to its L1.
+class FillBuffers {
+ public:
+  explicit FillBuffers(u32 buffers) : until_(buffers) {}
+
+  /// Returns the moment, from `start` on, at which a buffer is free. take() then takes that one. O(buffers).
+  [[nodiscard]] Ticks free_from(Ticks start) {
+    next_ = static_cast<std::size_t>(std::ranges::min_element(until_) - until_.begin());
+    return std::max(start, until_[next_]);
+  }
+  void take(u64 line, Ticks arrival) {
+    until_[next_] = arrival;
+    coming_[line % kComing] = {line, arrival};
+  }
+  /// Returns the moment at which the line arrives or arrived; 0 if nothing is known of it, since others came after it.
+  [[nodiscard]] Ticks arrival_of(u64 line) const {
+    const Coming& coming = coming_[line % kComing];
+    return coming.line == line ? coming.arrival : 0;
+  }
+
+ private:
+  struct Coming {
+    u64 line = ~u64{0};
+    Ticks arrival = 0;
+  };
+  // More than the buffers, since misses that wait for one have their arrival already. A collision forgets the older
+  // line, which then seems to have arrived.
+  static constexpr u64 kComing = 256;
+
+  std::vector<Ticks> until_;  // by buffer
+  std::size_t next_ = 0;
+  std::array<Coming, kComing> coming_{};
+};
+
+/// The instructions of one hardware thread, and what they wait for.
+class Strand {
+ public:
+  /// `busy_sibling` halves the window and slows down the issue; `active_cores` of its socket set the clock.
+  Strand(const Parameters& p, bool busy_sibling, u32 active_cores)
+      : window_(std::max(1u, p.core.window / (busy_sibling ? 2 : 1))),
+        per_instruction_(
+            kTicksPerNs / p.core.instructions_per_cycle * (busy_sibling ? p.core.smt_issue : 1) /
+            p.clock.ghz_by_active[std::clamp<std::size_t>(active_cores, 1, p.clock.ghz_by_active.size()) - 1]),
+        same_block_(p.core.same_block),
+        pending_(p.core.window + 1) {}
+
+  /// Issues instructions at `now`; returns the clock after them.
+  Ticks issue(double instructions, Ticks now) {
+    instructions_ += instructions;
+    while (count_ != 0 && oldest().number + window_ <= instructions_) now = std::max(now, pop());
+    rest_ += instructions * per_instruction_;
+    const Ticks whole = static_cast<Ticks>(rest_);
+    rest_ -= static_cast<double>(whole);
+    return now + whole;
+  }
+  /// Returns the moment at which the address of a reference to this block is known. Block 0 is no block.
+  Ticks address_known(u64 block, Ticks now) {
+    if (block != 0 && block == block_)
+      return now + static_cast<Ticks>((1 - same_block_) * (std::max(now, arrives_) - now));
+    block_ = block;
+    return std::max(now, arrives_);
+  }
+  /// Notes a load that arrives later. A `miss` holds up the window.
+  void loads(Ticks arrival, bool miss) {
+    arrives_ = std::max(arrives_, arrival);
+    all_ = std::max(all_, arrival);
+    if (!miss) return;
+    if (count_ == pending_.size()) pop();
+    pending_[(first_ + count_++) % pending_.size()] = {instructions_, arrival};
+  }
+  void stores(Ticks arrival) { all_ = std::max(all_, arrival); }
+  void next_operation() {
+    block_ = 0;
+    arrives_ = 0;
+  }
+  /// Returns the moment at which all loads and stores have arrived, from `now` on; they are no longer pending.
+  Ticks drain(Ticks now) {
+    now = std::max(now, all_);
+    arrives_ = 0;
+    count_ = 0;
+    return now;
+  }
+  /// Forgets what was under way: an abort does not wait.
+  void forget() {
+    all_ = 0;
+    next_operation();
+    count_ = 0;
+  }
+
+ private:
+  struct Pending {
+    double number = 0;  // instructions before it
+    Ticks arrival = 0;
+  };
+  const Pending& oldest() const { return pending_[first_]; }
+  Ticks pop() {
+    const Ticks arrival = oldest().arrival;
+    first_ = (first_ + 1) % static_cast<u32>(pending_.size());
+    --count_;
+    return arrival;
+  }
+
+  double window_;
+  double per_instruction_;  // ticks
+  double same_block_;
+  double instructions_ = 0, rest_ = 0;
+  u64 block_ = 0;
+  Ticks arrives_ = 0;             // of the loads of this operation, the last
+  Ticks all_ = 0;                 // of all loads and stores, the last
+  std::vector<Pending> pending_;  // a ring: the loads in the window
+  u32 first_ = 0, count_ = 0;
+};
+
+}  // namespace latchlab::model
