@@ -1,0 +1,85 @@
+#pragma once
+// The pages of the address space: their homes, the faults that fill them, the marks of NUMA balancing, and the lock
+// that faults and system calls take.
+//
+//     untouched --first touch--> present --mark--> marked --next touch--> present
+//         |  a fault, which clears the page          |  a fault, which clears nothing
+//
+// The lock is the kernel's mmap_sem: a fault holds it for reading, mprotect and mmap for writing. Writers wait for all
+// holders; a reader waits for writers that came before it, even for those that still wait.
+//
+// Memory that was never mapped is present, at home with its first user: stacks and globals need no fault.
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "src/base/hash.h"
+#include "src/base/rng.h"
+#include "src/base/types.h"
+#include "src/model/parameters.h"
+
+namespace latchlab::model {
+
+inline constexpr u32 kSmallPageBits = 12;
+inline constexpr u32 kHugePageBits = 21;
+
+/// The homes of the pages of a mapping.
+struct Homes {
+  enum class Kind : u8 { kFirstTouch, kInterleave, kBind } kind = Kind::kFirstTouch;
+  u64 clusters = 0;  ///< a bit each; only these are used by kInterleave and kBind (the lowest). 0: all
+};
+
+class Pages {
+ public:
+  struct Page {
+    u64 number;  ///< of 4 KiB: the first one of a huge page
+    u32 bits;    ///< kSmallPageBits or kHugePageBits
+    u8 home = 0;
+    bool present = false, marked = false;
+    bool loaded_from_afar = false;  ///< a thread of another cluster than the home's wrote it outside virtual time
+    [[nodiscard]] u64 bytes() const { return u64{1} << bits; }
+    /// Returns the tag of the page in a TLB.
+    [[nodiscard]] u64 tag() const { return number << 1 | (bits == kHugePageBits); }
+  };
+
+  Pages(const Parameters& p, u64 seed);
+
+  void map(u64 address, u64 bytes, Homes homes, bool huge);
+  void unmap(u64 address, u64 bytes);
+  /// Returns the page of an address, as a thread of this cluster finds it. A later call may move it.
+  Page& at(u64 address, u32 cluster);
+  /// Makes an untouched page present, as `cluster` touches it, or removes a mark. Returns the clock after the fault.
+  Ticks fault(Page& page, u32 cluster, Ticks now);
+  /// Makes a page present outside virtual time.
+  void load(Page& page, u32 cluster);
+  /// Returns the clock after a system call that holds the lock for writing.
+  Ticks call(Ticks now);
+  /// Returns the next page that NUMA balancing has marked by now, or null. Call until it is null.
+  const Page* next_mark(Ticks now);
+
+ private:
+  struct Mapping {
+    u64 first, last;  // bytes [first, last)
+    Homes homes;
+    bool huge;
+  };
+  static constexpr u64 kNoPage = ~u64{0};
+  const Mapping* mapping_of(u64 address) const;
+  u8 home_of(const Page& page, u32 cluster) const;
+  u64 slot_of(u64 number) const;
+  void grow();
+  void touched(Page& page, u32 cluster);
+
+  u32 clusters_;
+  Ticks fault_, protect_, mark_;
+  double clear_per_byte_;  // ticks
+  double ticks_per_mark_;  // 0: none
+  u64 marks_ = 0, seed_;
+  std::vector<Mapping> mappings_;  // by address
+  std::vector<Page> table_;        // open addressing by number
+  u64 used_ = 0;
+  std::vector<u64> present_;  // numbers of mapped pages that are present: those that may be marked
+  Ticks writer_until_ = 0, readers_until_ = 0;
+};
+
+}  // namespace latchlab::model
