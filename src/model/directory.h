@@ -2,7 +2,7 @@
 // What is known of each line: who has it, where its home is, and until when it is under way. 24 bytes a line, in a
 // table with open addressing by the line's number.
 //
-//     word 0   | number 42 | owner + 1: 7 | dirty | snoop all | home 4 |
+//     word 0   | number 42 | owner + 1: 7 | written | dirty | snoop all | home 4 |
 //     word 1   | holders: a bit a core                                 |
 //     word 2   | busy until 48                   | L3s 16: a bit each  |
 //
@@ -21,8 +21,9 @@ struct Line {
   static constexpr u64 kNoNumber = (u64{1} << 42) - 1;
 
   u64 number : 42 = kNoNumber;
-  u64 owner1 : 7 = 0;  // one plus the core; 0 for none
-  u64 dirty : 1 = 0;
+  u64 owner1 : 7 = 0;     // one plus the core; 0 for none
+  u64 written : 1 = 0;    // by the owner, since it became that
+  u64 dirty : 1 = 0;      // memory has an older value
   u64 snoop_all : 1 = 0;  // the state of the home's directory: a miss must ask all caches
   u64 home : 4 = 0;       // a cluster
   u64 holders = 0;
@@ -30,6 +31,8 @@ struct Line {
   u64 l3s : 16 = 0;
 
   [[nodiscard]] bool owned_by(u32 core) const { return owner1 == core + 1; }
+  void set_owner(u32 core) { owner1 = (core + 1) & 127; }
+  void no_owner() { owner1 = written = 0; }
 };
 static_assert(sizeof(Line) == 24, "lines are a third of the memory of a modelled run");
 static_assert(kMostCores < 128 && kMostClusters <= 16, "an owner has seven bits, a home four");

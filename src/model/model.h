@@ -26,7 +26,9 @@
 #include <vector>
 
 #include "src/base/types.h"
+#include "src/model/pages.h"
 #include "src/model/parameters.h"
+#include "src/model/transactions.h"
 
 namespace latchlab::model {
 
@@ -47,23 +49,10 @@ struct Reference {
   bool in_transaction;
 };
 
-/// A transaction that the machine has ended, and the status of its abort (src/arch/rtm_status.h).
-struct Ended {
-  u32 thread;
-  u32 status;
-  bool operator==(const Ended&) const = default;
-};
-
 /// An entry into the kernel that the program asks for. Faults, marks and ticks come by themselves.
 enum class Call : u8 {
   kProtect,  ///< mprotect: it holds the lock of the address space for writing
   kMap,      ///< mmap, munmap: likewise
-};
-
-/// The homes of the pages of a mapping.
-struct Homes {
-  enum class Kind : u8 { kFirstTouch, kInterleave, kBind } kind = Kind::kFirstTouch;
-  u64 clusters = 0;  ///< a bit each; only these are used by kInterleave and kBind (the lowest). 0: all
 };
 
 class Model {

@@ -23,6 +23,11 @@ namespace latchlab::model {
 inline constexpr u32 kSmallPageBits = 12;
 inline constexpr u32 kHugePageBits = 21;
 
+/// Returns the tag in a TLB of the page of this size at an address. Neighbours are in neighbouring sets.
+[[nodiscard]] constexpr u64 tag_of(u64 address, u32 page_bits) {
+  return address >> page_bits | u64{page_bits == kHugePageBits} << 63;
+}
+
 /// The homes of the pages of a mapping.
 struct Homes {
   enum class Kind : u8 { kFirstTouch, kInterleave, kBind } kind = Kind::kFirstTouch;
@@ -39,7 +44,7 @@ class Pages {
     bool loaded_from_afar = false;  ///< a thread of another cluster than the home's wrote it outside virtual time
     [[nodiscard]] u64 bytes() const { return u64{1} << bits; }
     /// Returns the tag of the page in a TLB.
-    [[nodiscard]] u64 tag() const { return number << 1 | (bits == kHugePageBits); }
+    [[nodiscard]] u64 tag() const { return tag_of(number << kSmallPageBits, bits); }
   };
 
   Pages(const Parameters& p, u64 seed);

@@ -1,0 +1,269 @@
+#include "src/model/model.h"
+
+#include <algorithm>
+#include <bit>
+#include <string>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "src/base/error.h"
+#include "src/model/caches.h"
+#include "src/model/core.h"
+#include "src/model/machine_file.h"
+
+namespace latchlab::model {
+namespace {
+
+constexpr u64 kSeedOfMarks = 1;
+
+std::vector<u32> cores_of(const MachineFile& file, const Placement& threads_on_cpus) {
+  const Parameters& p = file.parameters();
+  std::vector<u32> cores;
+  for (const u32 cpu : threads_on_cpus) {
+    if (cpu >= p.all_threads()) {
+      throw InputError(fmt::format("machine {}: there is no hardware thread {}; there are 0 to {}", file.name(), cpu,
+                                   p.all_threads() - 1));
+    }
+    cores.push_back(p.core_of_thread(cpu));
+  }
+  return cores;
+}
+
+}  // namespace
+
+struct Model::State {
+  struct Thread {
+    Strand strand;
+    u32 core, cluster;
+    Ticks next_tick;
+  };
+  struct Core {
+    FillBuffers fill_buffers;
+    Tags tlb;
+  };
+
+  State(const MachineFile& file, const Placement& threads_on_cpus)
+      : p(file.parameters()),
+        core_of(cores_of(file, threads_on_cpus)),
+        caches(p),
+        transactions(p, core_of),
+        pages(p, kSeedOfMarks),
+        tick_every(p.kernel.hz == 0 ? 0 : ticks(1e9 / p.kernel.hz)) {
+    cores.assign(p.all_cores(), {FillBuffers(p.core.fill_buffers), Tags(p.tlb.l2 / p.tlb.ways, p.tlb.ways)});
+    // Several threads on one hardware thread would be descheduled in turn; here they only share the core.
+    std::vector<u32> on_core(p.all_cores());
+    std::vector<u32> active(p.topology.sockets);
+    for (const u32 core : core_of) {
+      if (on_core[core]++ == 0) ++active[socket_of(core)];
+    }
+    for (u32 i = 0; i < core_of.size(); ++i) {
+      const u32 core = core_of[i];
+      threads.push_back({.strand = Strand(p, on_core[core] > 1, active[socket_of(core)]),
+                         .core = core,
+                         .cluster = p.cluster_of_core(core),
+                         .next_tick = tick_every * (threads_on_cpus[i] + 1) / p.all_threads()});
+    }
+  }
+
+  u32 socket_of(u32 core) const { return p.socket_of_cluster(p.cluster_of_core(core)); }
+
+  void start_call() {
+    transactions.forget_ended();
+    caches.forget_evictions();
+  }
+
+  /// Runs what the kernel does by the clock. Returns the clock after it; false if it has ended the transaction.
+  bool by_the_clock(u32 number, Ticks& now) {
+    while (const Pages::Page* const marked = pages.next_mark(now)) {
+      for (Core& core : cores) core.tlb.erase(marked->tag());
+    }
+    Thread& thread = threads[number];
+    if (tick_every == 0 || now < thread.next_tick) return true;
+    thread.next_tick += ((now - thread.next_tick) / tick_every + 1) * tick_every;
+    now += ticks(p.kernel.tick_ns);
+    return !trapped(number);
+  }
+  /// Ends the transaction of a thread that enters the kernel; returns false if it runs none.
+  bool trapped(u32 number) {
+    if (!transactions.running(number)) return false;
+    transactions.end(number, 0);
+    return true;
+  }
+
+  /// Returns the ticks of the page walk, having handled a fault; false if the reference does not take place.
+  bool translate(const Reference& r, u64 address, Ticks& now, Ticks& walk) {
+    Thread& thread = threads[r.thread];
+    Tags& tlb = cores[thread.core].tlb;
+    walk = 0;
+    if (tlb.use(tag_of(address, kSmallPageBits)) || (any_huge && tlb.use(tag_of(address, kHugePageBits)))) return true;
+    Pages::Page& page = pages.at(address, thread.cluster);
+    if (!page.present || page.marked) {
+      if (r.kind == Kind::kPrefetch || (r.in_transaction && trapped(r.thread))) return false;
+      now = pages.fault(page, thread.cluster, thread.strand.drain(now));
+    }
+    walk = ticks(p.tlb.walk_ns);
+    tlb.insert(page.tag());
+    return true;
+  }
+
+  Ticks reference_line(const Reference& r, u64 line, Ticks now, Ticks walk) {
+    Thread& thread = threads[r.thread];
+    Core& core = cores[thread.core];
+    Strand& strand = thread.strand;
+    const bool writes = r.kind == Kind::kStore || r.kind == Kind::kReadModifyWrite;
+    if (r.kind == Kind::kReadModifyWrite) {
+      now = strand.drain(now);
+    } else if (r.kind != Kind::kPrefetch) {
+      now = strand.address_known(r.block, now);
+    }
+    const bool hit = caches.hit(thread.core, line, writes);
+    Ticks arrival = 0;
+    if (hit) {
+      arrival = std::max(now + walk + ticks(p.l1.ns), core.fill_buffers.arrival_of(line));
+    } else {
+      const Pages::Page& page = pages.at(line * kLineBytes, thread.cluster);
+      const Ticks start = core.fill_buffers.free_from(now + walk);
+      arrival = start + caches.miss(thread.core, line, writes, {page.home, page.loaded_from_afar}, start);
+      core.fill_buffers.take(line, arrival);
+    }
+    switch (r.kind) {
+      case Kind::kLoad: strand.loads(arrival, !hit); break;
+      case Kind::kStore: strand.stores(arrival); break;
+      case Kind::kReadModifyWrite:
+        now = arrival + ticks(p.core.atomic_ns);
+        strand.loads(now, false);
+        break;
+      case Kind::kPrefetch: break;
+    }
+    if (r.in_transaction && transactions.running(r.thread)) {
+      if (writes) {
+        transactions.writes(r.thread, line);
+      } else if (r.kind == Kind::kLoad) {
+        transactions.reads(r.thread, line);
+      }
+    }
+    return now;
+  }
+
+  void end_by_capacity() {
+    for (const Caches::Gone& gone : caches.gone_from_l1()) transactions.gone_from_l1(gone.from, gone.line);
+    for (const Caches::Gone& gone : caches.gone_from_l3()) transactions.gone_from_l3(gone.from, gone.line);
+  }
+
+  const Parameters p;
+  const std::vector<u32> core_of;  // by thread
+  std::vector<Thread> threads;
+  std::vector<Core> cores;
+  Caches caches;
+  Transactions transactions;
+  Pages pages;
+  const Ticks tick_every;  // 0: never
+  bool any_huge = false;
+};
+
+Model::Model(const MachineFile& file, const Placement& threads_on_cpus)
+    : state_(std::make_unique<State>(file, threads_on_cpus)) {}
+Model::~Model() = default;
+Model::Model(Model&&) noexcept = default;
+Model& Model::operator=(Model&&) noexcept = default;
+
+Ticks Model::access(const Reference& reference, const Ticks now) {
+  State& s = *state_;
+  s.start_call();
+  Ticks clock = now;
+  if (!s.by_the_clock(reference.thread, clock)) return clock - now;
+  Strand& strand = s.threads[reference.thread].strand;
+  const u64 last = (reference.address + reference.bytes - 1) / kLineBytes;
+  for (u64 line = reference.address / kLineBytes; line <= last; ++line) {
+    clock = strand.issue(s.p.core.per_reference, clock);
+    Ticks walk = 0;
+    if (!s.translate(reference, line * kLineBytes, clock, walk)) return clock - now;
+    clock = s.reference_line(reference, line, clock, walk);
+  }
+  s.end_by_capacity();
+  return clock - now;
+}
+
+Ticks Model::begin(u32 thread, const Ticks now) {
+  State& s = *state_;
+  s.start_call();
+  Ticks clock = now;
+  (void)s.by_the_clock(thread, clock);
+  s.transactions.begin(thread);
+  return s.threads[thread].strand.drain(clock) + ticks(s.p.htm.begin) - now;
+}
+
+Ticks Model::commit(u32 thread, const Ticks now) {
+  State& s = *state_;
+  s.start_call();
+  Ticks clock = now;
+  if (!s.by_the_clock(thread, clock)) return clock - now;
+  s.transactions.finish(thread);
+  return s.threads[thread].strand.drain(clock) + ticks(s.p.htm.commit) - now;
+}
+
+Ticks Model::abort(u32 thread, Ticks) {
+  State& s = *state_;
+  s.start_call();
+  for (const u64 line : s.transactions.written(thread)) s.caches.drop(s.threads[thread].core, line);
+  s.transactions.finish(thread);
+  s.threads[thread].strand.forget();
+  return ticks(s.p.htm.abort);
+}
+
+Ticks Model::begin_operation(u32 thread, const Ticks now) {
+  State& s = *state_;
+  s.start_call();
+  Ticks clock = now;
+  if (!s.by_the_clock(thread, clock)) return clock - now;
+  Strand& strand = s.threads[thread].strand;
+  strand.next_operation();
+  return strand.issue(s.p.core.per_operation, clock) - now;
+}
+
+Ticks Model::fence(u32 thread, const Ticks now) {
+  state_->start_call();
+  return state_->threads[thread].strand.drain(now) - now;
+}
+
+Ticks Model::wake(u32, Ticks asleep, Ticks stored) const {
+  return std::max(asleep, stored) + ticks(state_->p.l1.ns);  // one more turn of the loop that waits
+}
+
+Ticks Model::trap(u32 thread, Call, const Ticks now) {
+  State& s = *state_;
+  s.start_call();
+  if (s.trapped(thread)) return 0;
+  return s.pages.call(s.threads[thread].strand.drain(now)) - now;
+}
+
+std::span<const Ended> Model::ended() const { return state_->transactions.ended(); }
+
+void Model::mapped(u64 address, u64 bytes, Homes homes, bool huge) {
+  state_->any_huge |= huge;
+  state_->pages.map(address, bytes, homes, huge);
+}
+
+void Model::unmapped(u64 address, u64 bytes) {
+  State& s = *state_;
+  s.pages.unmap(address, bytes);
+  for (State::Core& core : s.cores) {
+    for (u64 at = address; at < address + bytes; at += u64{1} << kSmallPageBits) {
+      core.tlb.erase(tag_of(at, kSmallPageBits));
+      if (s.any_huge) core.tlb.erase(tag_of(at, kHugePageBits));
+    }
+  }
+}
+
+void Model::loaded(u32 thread, u64 address, u64 bytes) {
+  State& s = *state_;
+  const u32 cluster = s.threads[thread].cluster;
+  for (u64 at = address; at < address + bytes;) {
+    Pages::Page& page = s.pages.at(at, cluster);
+    s.pages.load(page, cluster);
+    at = (page.number << kSmallPageBits) + page.bytes();
+  }
+}
+
+}  // namespace latchlab::model
