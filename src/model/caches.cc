@@ -41,6 +41,7 @@ Ticks Caches::miss(u32 core, u64 number, bool writes, Home home, Ticks start) {
   now_ = start;
   Private& own = cores_[core];
   Line& line = directory_.at(number, home.cluster, home.snoop_all);
+  if (line.holders == 0 && line.l3s == 0) line.home = home.cluster & 15;  // its page may be another one now
   const u32 cluster = cluster_of(core);
   // A transfer of ownership is followed by the next one.
   const Ticks begin = std::max<Ticks>(start, line.busy);

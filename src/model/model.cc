@@ -16,6 +16,7 @@ namespace latchlab::model {
 namespace {
 
 constexpr u64 kSeedOfMarks = 1;
+constexpr u64 kMostFlushedPages = 33;  // beyond these Linux flushes a whole TLB: tlb_single_page_flush_ceiling
 
 std::vector<u32> cores_of(const MachineFile& file, const Placement& threads_on_cpus) {
   const Parameters& p = file.parameters();
@@ -96,7 +97,8 @@ struct Model::State {
     Thread& thread = threads[r.thread];
     Tags& tlb = cores[thread.core].tlb;
     walk = 0;
-    if (tlb.use(tag_of(address, kSmallPageBits)) || (any_huge && tlb.use(tag_of(address, kHugePageBits)))) return true;
+    if (tlb.use(tag_of(address, kSmallPageBits)) || (pages.any_huge() && tlb.use(tag_of(address, kHugePageBits))))
+      return true;
     Pages::Page& page = pages.at(address, thread.cluster);
     if (!page.present || page.marked) {
       if (r.kind == Kind::kPrefetch || (r.in_transaction && trapped(r.thread))) return false;
@@ -159,7 +161,6 @@ struct Model::State {
   Transactions transactions;
   Pages pages;
   const Ticks tick_every;  // 0: never
-  bool any_huge = false;
 };
 
 Model::Model(const MachineFile& file, const Placement& threads_on_cpus)
@@ -240,18 +241,19 @@ Ticks Model::trap(u32 thread, Call, const Ticks now) {
 
 std::span<const Ended> Model::ended() const { return state_->transactions.ended(); }
 
-void Model::mapped(u64 address, u64 bytes, Homes homes, bool huge) {
-  state_->any_huge |= huge;
-  state_->pages.map(address, bytes, homes, huge);
-}
+void Model::mapped(u64 address, u64 bytes, Homes homes, bool huge) { state_->pages.map(address, bytes, homes, huge); }
 
 void Model::unmapped(u64 address, u64 bytes) {
   State& s = *state_;
   s.pages.unmap(address, bytes);
   for (State::Core& core : s.cores) {
+    if (bytes >> kSmallPageBits > kMostFlushedPages) {
+      core.tlb.clear();
+      continue;
+    }
     for (u64 at = address; at < address + bytes; at += u64{1} << kSmallPageBits) {
       core.tlb.erase(tag_of(at, kSmallPageBits));
-      if (s.any_huge) core.tlb.erase(tag_of(at, kHugePageBits));
+      core.tlb.erase(tag_of(at, kHugePageBits));
     }
   }
 }

@@ -66,7 +66,7 @@ class Model {
   /// Returns the ticks of a reference. It advances queues, caches and the directory, and faults in what is untouched.
   [[nodiscard]] Ticks access(const Reference& reference, Ticks now);
   /// Returns the ticks to begin a transaction, which wait for all misses before. Its references follow, with
-  /// `in_transaction`.
+  /// `in_transaction`. The machine must have transactions (Parameters::htm).
   [[nodiscard]] Ticks begin(u32 thread, Ticks now);
   /// Returns the ticks to commit, which wait for all misses of the transaction. If ended() names the thread, it has not
   /// been committed.
@@ -89,7 +89,7 @@ class Model {
 
   /// Tells that addresses have become usable: untouched pages, of 4 KiB or, if `huge`, 2 MiB. No virtual time passes.
   void mapped(u64 address, u64 bytes, Homes homes = {}, bool huge = false);
-  /// Tells that addresses are gone; their lines leave all caches when they are evicted.
+  /// Tells that addresses are gone. Their lines stay in caches until they are evicted.
   void unmapped(u64 address, u64 bytes);
   /// Tells that a thread has written these bytes outside virtual time, as loading does. The pages are present then.
   void loaded(u32 thread, u64 address, u64 bytes);

@@ -384,6 +384,24 @@ TEST_CASE("Model: memory that was loaded from afar is slow under a stale directo
   CHECK(ns(1) - ns(0) == Approx(file.parameters().home.snoop_local).margin(0.1));
 }
 
+TEST_CASE("Model: memory that is mapped again is untouched, in TLBs too, and has a new home") {
+  const MachineFile file = quiet();
+  const Parameters& p = file.parameters();
+  for (const u64 bytes : {u64{4096}, 2 * kMiB}) {
+    Threads t(file, {0});
+    t.model.mapped(kBase, bytes);
+    t.access(0, Kind::kStore, kBase);
+    t.model.unmapped(kBase, bytes);
+    t.model.mapped(kBase, bytes, {Homes::Kind::kBind, 0b0100});
+    const double before = t.fenced_ns(0);
+    t.access(0, Kind::kStore, kBase);
+    CHECK(t.ns(0) - before > p.kernel.fault_ns);
+    const double faulted = t.fenced_ns(0);
+    t.access(0, Kind::kLoad, kBase + 64);
+    CHECK(t.fenced_ns(0) - faulted > p.dram.socket - 1);
+  }
+}
+
 TEST_CASE("Model: a place that the machine has not is refused") {
   CHECK(latchlab::testing::refusal([] { Model model(quiet(), {0, 56}); }) ==
         "machine haswell-ep: there is no hardware thread 56; there are 0 to 55");

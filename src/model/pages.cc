@@ -16,6 +16,7 @@ Pages::Pages(const Parameters& p, u64 seed)
 
 void Pages::map(u64 address, u64 bytes, Homes homes, bool huge) {
   unmap(address, bytes);
+  any_huge_ |= huge;
   const auto after = std::ranges::upper_bound(mappings_, address, {}, &Mapping::first);
   mappings_.insert(after, {address, address + bytes, homes, huge});
 }
@@ -34,9 +35,18 @@ void Pages::unmap(u64 address, u64 bytes) {
   }
   mappings_ = std::move(kept);
   // Entries stay in the table, untouched: open addressing has no holes.
-  for (u64 number = address >> kSmallPageBits; number < (end + (1 << kSmallPageBits) - 1) >> kSmallPageBits; ++number) {
+  const auto forget = [](Page& page) { page.present = page.marked = page.loaded_from_afar = false; };
+  const u64 first = address >> kSmallPageBits;
+  const u64 last = (end + (1 << kSmallPageBits) - 1) >> kSmallPageBits;
+  if (last - first > table_.size()) {
+    for (Page& page : table_) {
+      if (page.number >= first && page.number < last) forget(page);
+    }
+    return;
+  }
+  for (u64 number = first; number < last; ++number) {
     Page& page = table_[slot_of(number)];
-    if (page.number == number) page.present = page.marked = page.loaded_from_afar = false;
+    if (page.number == number) forget(page);
   }
 }
 
@@ -65,9 +75,10 @@ void Pages::grow() {
 Pages::Page& Pages::at(u64 address, u32 cluster) {
   const u64 small = address >> kSmallPageBits;
   const u64 huge = address >> kHugePageBits << (kHugePageBits - kSmallPageBits);
-  for (const u64 number : {small, huge}) {
-    Page& found = table_[slot_of(number)];
-    if (found.number == number && found.present && (number == small || found.bits == kHugePageBits)) return found;
+  if (Page& found = table_[slot_of(small)]; found.number == small && found.present) return found;
+  if (any_huge_) {
+    Page& found = table_[slot_of(huge)];
+    if (found.number == huge && found.present && found.bits == kHugePageBits) return found;
   }
   const Mapping* const mapping = mapping_of(address);
   const bool is_huge = mapping != nullptr && mapping->huge;

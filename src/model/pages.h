@@ -50,7 +50,10 @@ class Pages {
   Pages(const Parameters& p, u64 seed);
 
   void map(u64 address, u64 bytes, Homes homes, bool huge);
+  /// O(pages that are known), and O(mappings).
   void unmap(u64 address, u64 bytes);
+  /// Returns true if some mapping had huge pages.
+  [[nodiscard]] bool any_huge() const { return any_huge_; }
   /// Returns the page of an address, as a thread of this cluster finds it. A later call may move it.
   Page& at(u64 address, u32 cluster);
   /// Makes an untouched page present, as `cluster` touches it, or removes a mark. Returns the clock after the fault.
@@ -84,6 +87,7 @@ class Pages {
   std::vector<Page> table_;        // open addressing by number
   u64 used_ = 0;
   std::vector<u64> present_;  // numbers of mapped pages that are present: those that may be marked
+  bool any_huge_ = false;
   Ticks writer_until_ = 0, readers_until_ = 0;
 };
 

@@ -76,6 +76,17 @@ TEST_CASE("Model pages: unmapped pages are untouched again") {
   CHECK(pages.at(kBase + 2 * kPage, 3).home == 0);
 }
 
+TEST_CASE("Model pages: a range of more pages than are known is unmapped at once") {
+  Pages pages(haswell(), 1);
+  pages.map(kBase, u64{1} << 40, {}, false);
+  (void)fault(pages, kBase, 0, 0);
+  (void)fault(pages, kBase + (u64{1} << 39), 0, 0);
+  pages.unmap(kBase + kPage, (u64{1} << 40) - kPage);
+  pages.map(kBase + kPage, (u64{1} << 40) - kPage, {}, false);
+  CHECK(pages.at(kBase, 0).present);
+  CHECK_FALSE(pages.at(kBase + (u64{1} << 39), 0).present);
+}
+
 TEST_CASE("Model pages: many pages") {
   Pages pages(haswell(), 1);
   pages.map(kBase, 100'000 * kPage, {}, false);

@@ -52,6 +52,8 @@ class Tags {
     return true;
   }
 
+  void clear() { std::ranges::fill(tags_, kNone); }
+
  private:
   u64* set_of(u64 line) { return &tags_[(mask_ != 0 ? line & mask_ : line % sets_) * ways_]; }
 
