@@ -123,7 +123,7 @@ TEST_CASE("Model caches: L1 evicts to L2, and L2 to L3") {
   CHECK(chase_twice(600'000) == about(p.dram.local));
 }
 
-TEST_CASE("Model caches: an inclusive L3 takes what it evicts from the cores; a victim L3 does not") {
+TEST_CASE("Model caches: an inclusive L3 takes what it evicts from the cores, a victim L3 does not") {
   Parameters p = haswell();
   p.l3.mb_per_cluster = 1;
   p.l3.ways = 16;  // 1024 sets

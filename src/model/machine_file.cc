@@ -232,9 +232,8 @@ void MachineFile::set(std::string_view key, std::string_view text, std::string_v
 void MachineFile::scale_down(double by) {
   if (!(by >= 1)) throw InputError(fmt::format("machine {}: a scale of {} must be at least 1", name_, by));
   const std::string why = fmt::format("scaled down by {}", by);
-  const Parameters::Tlb tlb = parameters_.tlb;
-  const u32 sets = static_cast<u32>(tlb.l2 / tlb.ways / by + 0.5);
-  set("tlb.l2", fmt::format("{}", sets * tlb.ways), why);
+  const double sets = std::round(static_cast<double>(parameters_.tlb.l2) / parameters_.tlb.ways / by);
+  set("tlb.l2", fmt::format("{}", sets * parameters_.tlb.ways), why);
   set("l3.mb_per_cluster", fmt::format("{}", parameters_.l3.mb_per_cluster / by), why);
 }
 

@@ -17,8 +17,11 @@ namespace latchlab::model {
 using Ticks = u64;
 inline constexpr Ticks kTicksPerNs = 16;
 
+/// Rounds to the nearest whole number. std::llround is a call, and no constant.
+[[nodiscard]] constexpr u64 nearest_whole(double number) { return (static_cast<u64>(number * 2) + 1) / 2; }
+
 /// Rounds to the nearest tick.
-[[nodiscard]] constexpr Ticks ticks(double ns) { return static_cast<Ticks>(ns * kTicksPerNs + 0.5); }
+[[nodiscard]] constexpr Ticks ticks(double ns) { return nearest_whole(ns * kTicksPerNs); }
 
 /// How far a cache line or a message travels: within a cluster, a socket, or between sockets.
 enum class Distance : u8 { kLocal, kCluster, kSocket };

@@ -22,8 +22,7 @@ namespace latchlab::model {
 class Queue {
  public:
   /// Makes an idle queue of this bandwidth in GB/s, which are bytes a nanosecond.
-  explicit Queue(double gbps)
-      : service_(static_cast<u64>(kLineBytes / gbps * kTicksPerNs * kFine + 0.5)), slots_(kSlots) {}
+  explicit Queue(double gbps) : service_(nearest_whole(kLineBytes / gbps * kTicksPerNs * kFine)), slots_(kSlots) {}
 
   /// Takes the service of one line from `start` on; returns how long the line waits for it. O(full slots on the way).
   Ticks take(Ticks start) {
