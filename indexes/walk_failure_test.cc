@@ -14,6 +14,7 @@
 #include "indexes/by_hash.h"
 #include "indexes/chained/chained.h"
 #include "indexes/cuckoo/cuckoo.h"
+#include "indexes/memc3/memc3.h"
 #include "src/machine/native.h"
 #include "src/memory/failure_plan.h"
 #include "src/testing/catch.h"
@@ -67,7 +68,8 @@ using HashedUnder = ByHash<Synchronized<Cuckoo, Policy, U64Key>>;
 using WalkingStrings =
     std::tuple<Synchronized<Art, Olc<Native>, BytesKey>, Synchronized<Art, Rowex<Native>, BytesKey>,
                Synchronized<Art, Spin<Native>, BytesKey>, Synchronized<Chained, Olc<Native>, BytesKey>,
-               Synchronized<Chained, Spin<Native>, BytesKey>, HashedUnder<Olc<Native>>, HashedUnder<Spin<Native>>>;
+               Synchronized<Chained, Spin<Native>, BytesKey>, HashedUnder<Olc<Native>>, HashedUnder<Spin<Native>>,
+               ByHash<Synchronized<MemC3, Olc<Native>, U64Key>>>;
 
 TEMPLATE_LIST_TEST_CASE("A step of a walk that lacks memory throws, and the walk goes on without missing a key", "",
                         WalkingStrings) {

@@ -32,7 +32,7 @@
 #include "indexes/cuckoo/options.h"
 #include "indexes/cuckoo/seeded_bugs.h"
 #include "indexes/cuckoo/split.h"
-#include "indexes/cuckoo/walk.h"
+#include "indexes/growing/home_walk.h"
 #include "indexes/growing/path_growth.h"
 #include "indexes/growing/table.h"
 #include "indexes/path_search.h"
@@ -201,11 +201,12 @@ class CuckooTable {
     return tx.confirm(u64{one ? 1u : 2u}, home.at);
   }
 
-  /// Collects the next pairs of a walk, those of one home after the other, wherever they are (indexes/cuckoo/walk.h).
+  /// Collects the next pairs of a walk, those of one home after the other, wherever they are
+  /// (indexes/growing/home_walk.h).
   template <class Tx>
   Attempt<Hand> walk_in(Tx& tx, const Hand& hand, std::size_t most, Walked& pairs) const {
     return table_.walk_in(hand, most, pairs, [&](const Hand& at, Walked& out) {
-      return cuckoo::HomeWalk<CuckooTable>(*this, at, out).take_in(tx);
+      return growing::HomeWalk<CuckooTable>(*this, at, out).take_in(tx);
     });
   }
   template <class Pool>
@@ -216,7 +217,7 @@ class CuckooTable {
  private:
   using Rules = cuckoo::Rules<CuckooTable, Layout, Bucket>;
   template <class Any>
-  friend class cuckoo::HomeWalk;
+  friend class growing::HomeWalk;
   template <class Any, class, class>
   friend class cuckoo::Rules;
   template <class Any, class, class>
@@ -258,6 +259,18 @@ class CuckooTable {
     place.word = Word(word);
     return true;
   }
+
+  // The next three are for walks (indexes/growing/home_walk.h).
+  template <class Tx>
+  using WalkPlace = Place<Tx>;
+  template <class Tx>
+  [[nodiscard]] bool collect(const Place<Tx>& place, u32 slot, u64 tag, const auto& wanted, Walked& pairs) const {
+    const auto id = place.id_at(slot);
+    if (!id || (tag != 0 && id->hashes().tag() != tag) || !wanted(id->hashes())) return true;
+    (void)pairs.push(key_of(*id), place.at->value[slot].load());  // `pairs` says if there was no room
+    return true;
+  }
+  void prefetch_hash(u64 hash) const { table_.prefetch(hash, Hint::kFind); }
 
   /// Continues a lookup after a miss in the home bucket, which had this word.
   template <class Tx>

@@ -165,10 +165,10 @@ class Table {
   }
 
   /// Performs one attempt of a walk from the hand on, or from the beginning if it has not begun. take(hand, pairs)
-  /// collects the pairs of the bucket that is responsible for hand.hash(), confirms them, and returns its bits.
-  template <class Pairs, class Take>
+  /// collects the pairs of the bucket that is responsible for hand.hash(), confirms them, and returns its bits. It runs
+  /// kMostBuckets times at most.
+  template <u32 kMostBuckets = kTiny ? 2 : 32, class Pairs, class Take>
   Attempt<Hand> walk_in(const Hand& hand, std::size_t most, Pairs& pairs, const Take& take) const {
-    constexpr u32 kMostBuckets = kTiny ? 2 : 32;
     const Hand from = hand.begun() ? hand : Hand(0, Buckets::level_of(shape_.mask.load() + 1));
     return growing::walk_in<kMostBuckets>(from, most, pairs, take);
   }

@@ -50,6 +50,21 @@ class Slot {
   u64 word_ = 0;
 };
 
+/// The word of a home as a walk sees it (indexes/growing/home_walk.h): it has no tags, so its strays may have any.
+class Home {
+ public:
+  static constexpr u32 kTags = 0;
+  Home() = default;
+  explicit Home(u32 bits) : bits_(bits) {}
+  u32 bits() const { return bits_; }
+  static constexpr bool many() { return true; }
+  static constexpr bool has_tags() { return false; }
+  static constexpr u64 tag(u32) { return 0; }
+
+ private:
+  u32 bits_ = 0;
+};
+
 template <class Layout>
 struct alignas(32) Bucket {
   using Pair = memc3::Pair<Layout>;

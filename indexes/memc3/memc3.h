@@ -21,17 +21,23 @@
 // are those of `striped:N`, in which a bucket has a version instead of a key, or of `olc`, with a version in every
 // bucket. Writers lock the versions that they change, so there may be several. A coarse policy needs no versions.
 //
+// A walk beside writers visits a key when its hand is at the key's home (indexes/growing/home_walk.h), which points 1
+// and 2 allow. A home knows nothing of the keys in their other buckets, so the walk looks for them in up to 255
+// buckets. That makes a walk slow, and costs no other operation anything.
+//
 // Beyond the paper the table grows by doubling, a run of buckets at a time (indexes/growing/table.h). During a doubling
 // a pair may have to be read to know to which half of a split bucket it can go.
 #include <array>
 #include <span>
 #include <string_view>
 
+#include "indexes/growing/home_walk.h"
 #include "indexes/growing/path_growth.h"
 #include "indexes/growing/table.h"
 #include "indexes/memc3/bucket.h"
 #include "indexes/memc3/seeded_bugs.h"
 #include "indexes/path_search.h"
+#include "indexes/walked_pairs.h"
 #include "src/base/key.h"
 #include "src/machine/machine.h"
 #include "sync/attempt.h"
@@ -57,6 +63,8 @@ class MemC3 {
   static constexpr std::string_view kName = "memc3";
   static constexpr bool kOrdered = false;
   static constexpr bool kBearsScouts = true;  // every loop over unvalidated data is bounded, and slots are whole words
+  using Hand = growing::Hand;
+  using Walked = WalkedPairs<Key>;
 
   MemC3() = default;
   MemC3(const MemC3&) = delete;
@@ -163,19 +171,28 @@ class MemC3 {
     return tx.confirm(u64{first.pair != nullptr ? 1u : 2u}, first.at);
   }
 
-  /// Visits every pair, in no particular order. No thread may change the table meanwhile.
-  template <class Visit>
-  void for_each(Visit&& visit) const {
-    for_each_pair([&](Pair* pair) { visit(pair->key, pair->value.load()); });
+  /// Collects the next pairs of a walk, those of one home after the other, wherever they are. A home is up to 256
+  /// buckets to read, so an attempt has a few homes.
+  template <class Tx>
+  Attempt<Hand> walk_in(Tx& tx, const Hand& hand, std::size_t most, Walked& pairs) const {
+    return table_.template walk_in<2>(hand, most, pairs, [&](const Hand& at, Walked& out) {
+      return growing::HomeWalk<MemC3>(*this, at, out).take_in(tx);
+    });
   }
   /// Frees every block, for memory that is not released in bulk (--alloc=malloc).
   template <class Pool>
   void free_all(Pool& pool) {
-    for_each_pair([&](Pair* pair) { pool.free(pair, sizeof(Pair)); });
+    table_.for_each([&](const Bucket& bucket, u64) {
+      for (u32 i = 0; i < kSlots; ++i) {
+        if (const Slot slot = bucket.slot(i); !slot.empty()) pool.free(slot.pair(), sizeof(Pair));
+      }
+    });
     table_.free_all(pool);
   }
 
  private:
+  template <class Any>
+  friend class growing::HomeWalk;
   static Hashes hashes_of(const Key& key) { return Hashes(mix64(key.raw())); }
 
   /// A bucket that was entered to look for a key.
@@ -333,14 +350,34 @@ class MemC3 {
     return growth.has_room(after);
   }
 
-  template <class Visit>
-  void for_each_pair(const Visit& visit) const {
-    table_.for_each([&](const Bucket& bucket, u64) {
-      for (u32 i = 0; i < kSlots; ++i) {
-        if (const Slot slot = bucket.slot(i); !slot.empty()) visit(slot.pair());
-      }
-    });
+  // The rest is for walks (indexes/growing/home_walk.h).
+
+  /// A bucket that a walk has entered.
+  template <class Tx>
+  struct WalkPlace {
+    u64 number = 0;
+    memc3::Home word;
+    ReaderOf<Tx> at;
+
+    bool is_home_of(Hashes hashes) const { return growing::answers(hashes.home(), number, word.bits()); }
+  };
+  template <class Tx>
+  [[nodiscard]] bool arrive(Tx& tx, u64 hash, WalkPlace<Tx>& place) const {
+    u64 word;
+    if (!table_.arrive_by_guess(tx, hash, place.number, place.at, word)) return false;
+    place.word = memc3::Home(Bucket::bits_of(word));
+    return true;
   }
+  template <class Tx>
+  [[nodiscard]] bool collect(const WalkPlace<Tx>& place, u32 i, u64 tag, const auto& wanted, Walked& pairs) const {
+    const Slot slot = place.at->slot(i);
+    if (slot.empty() || (tag != 0 && slot.tag() != tag)) return true;
+    if (!place.at.follow(slot.pair())) return false;
+    const Pair& pair = *slot.pair();
+    if (wanted(pair.hashes())) (void)pairs.push(Key(pair.key), pair.value.load());  // `pairs` says if it had no room
+    return true;
+  }
+  void prefetch_hash(u64 hash) const { table_.prefetch(hash, Hint::kFind); }
 
   Table table_;
 };

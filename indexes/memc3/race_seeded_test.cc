@@ -19,6 +19,7 @@ TEST_CASE("Seeded bugs: the race finder finds each dropped step of memc3 under o
   CHECK(caught("memc3: other bucket", Bugs::kForgetOther, run));
   CHECK(caught("memc3: root first", Bugs::kRootFirst, run));
   CHECK(caught("memc3: stale path", Bugs::kTrustPath, run));
+  CHECK(caught("memc3: behind hand", Bugs::kMovedBehindHand, run));
 }
 
 }  // namespace

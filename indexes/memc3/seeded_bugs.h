@@ -13,6 +13,8 @@ struct BugFlags {
   static inline Flag kTrustPath{};
   /// An insert at home does not validate its miss in the other bucket.
   static inline Flag kForgetOther{};
+  /// A walk visits the keys that are in a bucket, instead of those at home there.
+  static inline Flag kMovedBehindHand{};
 };
 
 }  // namespace latchlab::memc3
