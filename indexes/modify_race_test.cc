@@ -1,9 +1,7 @@
 // Modifications on the race finder. Each fiber adds amounts to keys, or takes the whole of a key and erases it. No
 // amount may be lost or taken twice: that would happen if a modification did not see the latest value, or were not one
 // step with its store. Sums also cover batches of modifications and erasures on a condition, which the programs of
-// race_program.h do not have. The hands of a cache (clock_hand_test.cc) are another sum: no pair is lost or taken
-// twice.
-#include <deque>
+// race_program.h do not have.
 #include <string>
 #include <string_view>
 #include <vector>
@@ -97,66 +95,9 @@ class Sums {
   std::vector<typename Index::ThreadState> threads_;
 };
 
-/// A program of a mix on a cache with a clock hand for each fiber. A word is an amount and a reference bit. A find sets
-/// the bit; an erase or a scan turns the hand, which clears the bit or takes the pair.
-template <class Index, class Key>
-class ClockHands {
- public:
-  ClockHands(const RaceProgram<Key>& program, std::string_view policy)
-      : program_(program), hands_(program.fibers.size()), index_(Spec::parse(policy), MemoryConfig{}) {
-    for (std::size_t i = 0; i < program.fibers.size(); ++i) threads_.push_back(index_.join());
-    for (const u32 key : program.preload) put(0, program.keys[key], key + 1);
-  }
-
-  void fiber(u32 id) {
-    for (const RaceOp& op : program_.fibers[id]) {
-      const Key& key = program_.keys[op.key];
-      switch (op.verb) {
-        case RaceVerb::kFind:
-          (void)index_.update_if(threads_[id], key, [](u64 now) { return now % 2 == 0 ? Found(now + 1) : Found(); });
-          break;
-        case RaceVerb::kErase:
-        case RaceVerb::kScan: turn(id); break;
-        default: put(id, key, op.value);
-      }
-    }
-  }
-
-  std::string check() {
-    u64 sum = taken_;
-    index_.for_each(threads_[0], [&](const auto&, u64 word) { sum += word / 2; });
-    return sum == added_ ? "" : "the sum is " + std::to_string(sum) + " instead of " + std::to_string(added_);
-  }
-
- private:
-  void put(u32 id, const Key& key, u64 amount) {
-    if (index_.insert(threads_[id], key, 2 * amount)) added_ += amount;
-  }
-  void turn(u32 id) {
-    (void)index_.walk_on(threads_[id], hands_[id], 1, [&](const Key& key, u64 word) {
-      u64 amount = 0;
-      if (word % 2 != 0) {
-        (void)index_.update_if(threads_[id], key, [](u64 now) { return now % 2 != 0 ? Found(now - 1) : Found(); });
-      } else if (index_.erase_if(threads_[id], key, [&amount](u64 now) {
-                   amount = now / 2;
-                   return now % 2 == 0;
-                 }) == Changed::kChanged) {
-        taken_ += amount;
-      }
-    });
-  }
-
-  const RaceProgram<Key>& program_;
-  u64 added_ = 0, taken_ = 0;  // fibers are one thread
-  std::deque<typename Index::Walk> hands_;
-  Index index_;
-  std::vector<typename Index::ThreadState> threads_;
-};
-
-template <template <class Layout, class Key> class Index, class Policy,
-          template <class Joined, class Key> class Scenario = Sums>
+template <template <class Layout, class Key> class Index, class Policy>
 void check_sums_under(std::string_view policy, const std::vector<RaceMix<u64>>& mixes, const RaceOptions& options) {
-  explore_mixes<Scenario<Synchronized<Index, Tiny<Policy>, U64Key>, u64>>(mixes, policy, options);
+  explore_mixes<Sums<Synchronized<Index, Tiny<Policy>, U64Key>, u64>>(mixes, policy, options);
 }
 template <template <class Layout, class Key> class Index>
 void check_sums(const std::vector<RaceMix<u64>>& mixes) {
@@ -179,12 +120,6 @@ TEST_CASE("Races: modifications of chained_line lose nothing", "[race]") {
   check_sums<ChainedLine>(chained_line_mixes());
 }
 TEST_CASE("Races: modifications of memc3 lose nothing", "[race]") { check_sums<MemC3>(memc3_mixes()); }
-
-TEST_CASE("Races: the clock hands of a cache lose no pair and take none twice", "[race]") {
-  check_sums_under<Art, Olc<Simulated>, ClockHands>("olc", number_mixes(), {});
-  check_sums_under<Cuckoo, Olc<Simulated>, ClockHands>("olc", four_mixes(), {});
-  check_sums_under<Chained, Hybrid<Simulated>, ClockHands>("hybrid:2", chained_mixes(), {.abort_rate = 0.2});
-}
 
 TEST_CASE("Seeded bugs: lost modifications are found", "[race]") {
   using Index = Synchronized<Cuckoo, Tiny<Olc<Simulated, BugsOnRequest>>, U64Key>;

@@ -26,6 +26,8 @@
 // runs outside attempts, and after kMostStale tries that came too late inside one. A modification that erases there
 // claims the pair first: its word is then another word for the same value, and nothing but the erasure follows.
 //
+// A cache finds by `use`, which marks the value, and makes room by `evict`, a step of a clock hand (sized_evict.h).
+//
 // A visitor, or the function of modify, must not call an operation with the same ThreadState: epochs do not nest.
 //
 // When memory is out, an operation frees the blocks that are due and tries once more. Then it throws std::bad_alloc and
@@ -40,7 +42,9 @@
 #include <vector>
 
 #include "indexes/sized_batch.h"
+#include "indexes/sized_evict.h"
 #include "indexes/sized_modify.h"
+#include "indexes/sized_seeded_bugs.h"
 #include "src/base/batch_room.h"
 #include "src/base/batching.h"
 #include "src/base/scale.h"
@@ -54,31 +58,6 @@
 #include "sync/change.h"
 
 namespace latchlab {
-
-namespace sized {
-
-/// Bugs for tests to switch on (sync/seeded_bugs.h explains their use).
-template <class Flag>
-struct BugFlags {
-  /// Operations do not enter the values' epoch.
-  static inline Flag kDropEpoch{};
-  /// A modification retires the old block before it has replaced the word.
-  static inline Flag kRetireFirst{};
-  /// A modification replaces whatever word is there.
-  static inline Flag kTrustWord{};
-  /// A change of a claimed pair counts as one of a pair that stays.
-  static inline Flag kForgetClaim{};
-  /// A modification that erases takes whatever word is there, and retires the one that it has read.
-  static inline Flag kEraseAnyWord{};
-  /// A pin begins after its thread has left the epoch.
-  static inline Flag kPinLate{};
-  /// The reclaimer does not ask for pins.
-  static inline Flag kIgnorePins{};
-  /// A visitor runs after its thread has left the epoch.
-  static inline Flag kVisitLate{};
-};
-
-}  // namespace sized
 
 /// The memory of an index of sized values, in two parts.
 struct SizedFootprint {
@@ -124,6 +103,8 @@ class Sized {
     friend class sized::Modification;
     template <class Owner>
     friend class sized::Group;
+    template <class Owner, class Evicted>
+    friend class sized::HandStep;
     PoolLease<Machine> pool_;
     typename Reclaimer::ThreadState reclaim_;
   };
@@ -162,29 +143,29 @@ class Sized {
     visit(Store::bytes(*word));
     return true;
   }
+  /// Does the same, and marks the value as used, after the attempt. It writes only if the value is not marked yet.
+  template <class Visit>
+  bool use(ThreadState& me, Raw key, Visit&& visit) const {
+    const Inside inside(me);
+    const Found word = find_word(me, key);
+    if (!word) return false;
+    Store::mark_used(*word);
+    visit(Store::bytes(*word));
+    return true;
+  }
   /// Calls `visit(i, ByteSpan)` for the value of each keys[i] that is present, as find would at some moment of the
   /// call, in the order of the keys. Returns the number of keys present. The misses of up to kMostInAttempt keys
   /// overlap.
   template <class Visit>
   std::size_t find_batch(ThreadState& me, std::span<const Raw> keys, Visit&& visit,
                          BatchOrder order = BatchOrder::kSideBySide) const {
-    std::size_t present = 0;
-    for (std::size_t first = 0; first < keys.size(); first += kMostInAttempt) {
-      const std::size_t count = std::min<std::size_t>(keys.size() - first, kMostInAttempt);
-      const BatchRoom<Found> room(count);
-      const std::span<Found> words = room.all();
-      const Inside inside(me);
-      index_.find_batch(me.index, keys.subspan(first, count), words, order);
-      for (std::size_t i = 0; i < count; ++i) {
-        if (words[i]) Store::prefetch(*words[i]);
-      }
-      for (std::size_t i = 0; i < count; ++i) {
-        if (!words[i]) continue;
-        ++present;
-        visit(first + i, Store::bytes(*words[i]));
-      }
-    }
-    return present;
+    return visit_batch<false>(me, keys, visit, order);
+  }
+  /// Does the same, and marks the values as `use` does.
+  template <class Visit>
+  std::size_t use_batch(ThreadState& me, std::span<const Raw> keys, Visit&& visit,
+                        BatchOrder order = BatchOrder::kSideBySide) const {
+    return visit_batch<true>(me, keys, visit, order);
   }
   /// Returns true if the key is present. Reads no value.
   bool contains(ThreadState& me, Raw key) const { return index_.find(me.index, key).has_value(); }
@@ -393,6 +374,16 @@ class Sized {
     const Inside inside(me);
     return index_.walk_on(me.index, walk, most, [&](const Raw& key, u64 word) { visit(key, Store::bytes(word)); });
   }
+  /// Turns a cache's clock hand by one step of about `most` pairs (sized_evict.h): at most 16 are erased. The hand
+  /// clears the marks of values that were used since it last came by, and erases the other pairs. It calls evicted(key,
+  /// ByteSpan) for each pair that it has erased, after the attempt. A pair stays if its erase lacks memory. What
+  /// `evicted` throws, evict throws at the end of the step; what was evicted stays so. Throws std::bad_alloc,
+  /// with nothing done, if the hand lacks memory or another thread holds up too many erased values.
+  template <class Evicted>
+    requires(kWalksBesideWriters)
+  Eviction evict(ThreadState& me, Walk& hand, std::size_t most, Evicted&& evicted) {
+    return sized::HandStep<Sized, Evicted>(*this, me, evicted).take(hand, most);
+  }
   /// Calls `visit(key, ByteSpan)` for every pair, in order if the index has one: a whole walk. If the index has no
   /// walks, it must not run beside changes.
   template <class Visit>
@@ -421,6 +412,30 @@ class Sized {
   friend class sized::Modification;
   template <class Owner>
   friend class sized::Group;
+  template <class Owner, class Evicted>
+  friend class sized::HandStep;
+
+  template <bool kMarks, class Visit>
+  std::size_t visit_batch(ThreadState& me, std::span<const Raw> keys, Visit& visit, BatchOrder order) const {
+    std::size_t present = 0;
+    for (std::size_t first = 0; first < keys.size(); first += kMostInAttempt) {
+      const std::size_t count = std::min<std::size_t>(keys.size() - first, kMostInAttempt);
+      const BatchRoom<Found> room(count);
+      const std::span<Found> words = room.all();
+      const Inside inside(me);
+      index_.find_batch(me.index, keys.subspan(first, count), words, order);
+      for (std::size_t i = 0; i < count; ++i) {
+        if (words[i]) Store::prefetch(*words[i]);
+      }
+      for (std::size_t i = 0; i < count; ++i) {
+        if (!words[i]) continue;
+        ++present;
+        if constexpr (kMarks) Store::mark_used(*words[i]);
+        visit(first + i, Store::bytes(*words[i]));
+      }
+    }
+    return present;
+  }
 
   static constexpr u64 kNothing = 1;  // the word of the empty value: there is no block to free or to retire
   static constexpr auto kShowNothing = [](ByteSpan) {};

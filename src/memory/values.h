@@ -5,13 +5,14 @@
 //     long                    bit 63: claimed | address of a block, a multiple of 16
 //                             | bits 1 to 3: its further lines to prefetch | 0
 //
-//     block                   | shape: u32 | pins: u32 | the bytes of the value ...
+//     block                   | shape: u32 | state: u32 | the bytes of the value ...
+//                             state: bit 31: used | the number of pins
 //
 // Equal short words are equal values. Equal long words are the same block. No word is 0. A word says how many lines its
 // value takes, up to 8: so a reader of many values can prefetch whole ones, before it has seen any header.
 //
 // A value is replaced, never changed. Its block is complete before its word is published, and the publishing store
-// orders the two. After that only `pins` changes. A block that is no longer found goes to a reclaimer, so that readers
+// orders the two. After that only `state` changes. A block that is no longer found goes to a reclaimer, so that readers
 // may finish (Epochs with PinnedValues).
 //
 // A claimed word is another word for the value, which readers take like the first. What a claim means is the index's
@@ -21,6 +22,10 @@
 //   1. A pin begins inside the epoch in which the word was found. So the reclaimer asks for pins after it has begun.
 //   2. The reclaimer asks after the grace period, when no new pin can begin. A block without pins goes.
 //   3. The end of a pin releases, and the question acquires: the reads under the pin happen before the free (fence 1).
+//
+// The used bit is the reference bit of a cache (indexes/sized_evict.h). It begins clear. It is in a word that a reader
+// of the value reads anyway, and a reader writes it only if it is clear. A short value has no header, and is never
+// used.
 //
 // Blocks are made outside attempts, never in one: an allocation may reach the kernel. An attempt that must build a
 // value fills a blank, a block that was made before with its capacity. The shape then says how many bytes to free:
@@ -164,27 +169,41 @@ class Values {
     pool.free(freed.start, freed.bytes);
   }
 
-  /// Begins a pin, inside the epoch in which the word was found. At most 2^32 - 1 pins may live at once. Does nothing
+  /// Begins a pin, inside the epoch in which the word was found. At most 2^31 - 1 pins may live at once. Does nothing
   /// for a short value.
   static void pin(u64 word) {
     // Relaxed: the epoch orders it before the reclaimer's question, because the thread is inside.
-    if (!is_short(word)) header_of(word)->pins.fetch_add(1, kRelaxed);
+    if (!is_short(word)) header_of(word)->state.fetch_add(1, kRelaxed);
   }
   /// Ends a pin, on any thread and at any time.
   static void unpin(u64 word) {
-    if (!is_short(word)) header_of(word)->pins.fetch_add(~u32{0}, kRelease);  // fence 1: pairs with pinned
+    if (!is_short(word)) header_of(word)->state.fetch_add(~u32{0}, kRelease);  // fence 1: pairs with pinned
   }
   /// Returns true if a block of a value is pinned.
   [[nodiscard]] static bool pinned(const Block& block) {
-    return static_cast<const Header*>(block.start)->pins.load(kAcquire) != 0;  // fence 1: pairs with unpin
+    return (static_cast<const Header*>(block.start)->state.load(kAcquire) & ~kUsed) != 0;  // fence 1: pairs with unpin
+  }
+
+  // The used bit is only a hint for a cache, so it needs no order. The caller is inside the epoch in which it found the
+  // word. The exchanges continue the release of an unpin before them, as every read-modify-write does (fence 1).
+
+  /// Marks the value as used. Writes only if it is not marked yet. Does nothing for a short value.
+  static void mark_used(u64 word) { (void)change_used(word, kUsed); }
+  /// Takes the mark away. Returns whether this call has taken it.
+  static bool clear_used(u64 word) { return change_used(word, 0); }
+  /// Returns true if the value is marked as used. An attempt may call it. On some machines that ends a transaction by
+  /// an exception.
+  [[nodiscard]] static bool is_used(u64 word) {
+    return !is_short(word) && (header_of(word)->state.load(kRelaxed) & kUsed) != 0;
   }
 
  private:
   struct Header {
     explicit Header(u32 first_shape) : shape(first_shape) {}
     u32 shape;  // fixed before the word is published
-    typename M::template Atomic<u32> pins{0};
+    typename M::template Atomic<u32> state{0};
   };
+  static constexpr u32 kUsed = u32{1} << 31;  // of a state; the other bits count pins
   static constexpr u64 kHeader = sizeof(Header);
   static constexpr u64 kFurtherMask = 7 << 1;  // of a long word, and the next
   static constexpr u64 kClaim = u64{1} << 63;  // no address of a program has this bit
@@ -193,6 +212,18 @@ class Values {
   static_assert(kHeader == 8, "a value of 8 bytes fits in the smallest block");
   static_assert(kMostBytes <= kSizeMask);
   static_assert(std::endian::native == std::endian::little, "the tag of a short word is its lowest byte");
+
+  /// Changes the used bit of a long value to `wanted`. Returns whether it was another one.
+  static bool change_used(u64 word, u32 wanted) {
+    if (is_short(word)) return false;
+    auto& state = header_of(word)->state;
+    for (u32 now = state.load(kRelaxed); (now & kUsed) != wanted;) {
+      const u32 before = now;
+      if (state.compare_exchange(now, before ^ kUsed, kRelaxed)) return true;
+      if (now == before) return false;  // the machine lets no access take place any more
+    }
+    return false;
+  }
 
   static constexpr u64 lines_in(u64 bytes) { return (bytes + kLineBytes - 1) / kLineBytes; }
   static u64 size_of(ByteSpan first, ByteSpan second) { return first.size() + second.size(); }

@@ -251,6 +251,39 @@ TEST_CASE("A pinned value outlives its retirement and a move of its handle", "[v
   CHECK(memory.bytes().live == 0);
 }
 
+TEST_CASE("A value is marked as used without a change of its pins, and a short value is not", "[values]") {
+  Memory<Native> memory(values_in(Alloc::kMalloc));
+  PoolLease<Native> pool(memory);
+  const u64 word = *V::make(*pool, bytes_of(text_of(100))), small = *V::make(*pool, bytes_of(text_of(7)));
+  const Block block = V::block(word);
+  CHECK_FALSE(V::is_used(word));
+  CHECK_FALSE(V::clear_used(word));
+  V::mark_used(word);
+  V::mark_used(word);
+  CHECK(V::is_used(word));
+  CHECK_FALSE(V::pinned(block));
+  {
+    const Pinned<Native> one(word);
+    CHECK(V::pinned(block));
+    CHECK(V::clear_used(word));
+    CHECK_FALSE(V::clear_used(word));
+    CHECK(V::pinned(block));
+    V::mark_used(word);
+  }
+  CHECK(V::is_used(word));
+  CHECK_FALSE(V::pinned(block));
+  CHECK(text_in(V::bytes(word)) == text_of(100));
+  V::mark_used(small);
+  CHECK_FALSE(V::is_used(small));
+  CHECK_FALSE(V::clear_used(small));
+  V::free(*pool, word);
+  CHECK(memory.bytes().live == 0);
+
+  const u64 blank = *V::make_blank(*pool, 100);
+  CHECK_FALSE(V::is_used(*V::fill(blank, bytes_of(text_of(50)), {})));
+  V::free(*pool, blank);
+}
+
 TEST_CASE("Threads that pin and replace a value never see one that was freed", "[values]") {
   using E = Epochs<Native, 2, 4, 64, PinnedValues<Native>>;
   Memory<Native> memory(values_in(GENERATE(Alloc::kMalloc, Alloc::kArena)));
