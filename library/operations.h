@@ -9,12 +9,28 @@
 #include <type_traits>
 #include <utility>
 
+#include "indexes/sized_evict.h"
 #include "library/keys.h"
 #include "library/values.h"
 #include "src/base/batching.h"
 #include "src/base/types.h"
 
 namespace latchlab {
+
+/// The clock hand of a cache over a map with this index (Operations::evict). It holds no part of the map. One thread at
+/// a time may turn it.
+template <class Index>
+class ClockHand {
+ public:
+  ClockHand() = default;  ///< Throws std::bad_alloc.
+  /// Returns true if the hand has not begun a round.
+  bool at_start() const { return walk_.at_start(); }
+
+ private:
+  template <class, class, class, class>
+  friend class Operations;
+  typename Index::Walk walk_;
+};
 
 /// The operations over `Index`, which keeps values of `Kind`. `Caller` derives from this and has two members:
 ///     index()   the index
@@ -29,6 +45,9 @@ class Operations {
   using ValueView = typename Kind::View;  ///< a value as callers pass and see it
   using Value = typename Kind::Value;     ///< a copy of a value
   using Modified = ModifiedValue<Value>;
+  using Hand = ClockHand<Index>;  ///< of a cache
+  /// True if the map can be a cache: its values lie in the store, and its index walks beside changes.
+  static constexpr bool kEvicts = Kind::kInStore && Index::kWalksBesideWriters;
 
   /// Returns a copy of the value of the key, or nothing if it is absent.
   [[nodiscard]] std::optional<Value> find(KeyView key) const {
@@ -44,6 +63,28 @@ class Operations {
   bool visit(KeyView key, F&& f) const {
     return Kind::visit(index(), member().me, Forms::raw(key), f);
   }
+  /// Does what visit does, and marks the value as used, for evict.
+  template <std::invocable<const ValueView&> F>
+    requires(kEvicts)
+  bool use(KeyView key, F&& f) const {
+    return Kind::use(index(), member().me, Forms::raw(key), f);
+  }
+  /// Turns the hand of a cache by one step of about `most` pairs. It erases at most 16 of them: those whose value was
+  /// not used since the hand last came by, or since it was stored. Calls f(key, value) once for each, after it was
+  /// erased; views are valid during the call. Values of up to seven bytes count as not used. f must not use the map. If
+  /// it throws, evict throws the same at the end of the step. A pair stays if its erase lacks memory.
+  /// Throws std::bad_alloc, with nothing done, if another thread holds up too much of what was erased. Several threads
+  /// may each turn a hand of their own.
+  template <std::invocable<KeyView, const ValueView&> F>
+    requires(kEvicts)
+  Eviction evict(Hand& hand, std::size_t most, F&& f) {
+    auto& mine = member();
+    return Kind::evict(index(), mine.me, hand.walk_, most, [&](Raw key, const ValueView& value) {
+      mine.counted(-1, true);
+      f(Forms::view(key), value);
+    });
+  }
+
   /// Sets found[i] to what find(keys[i]) would return at some moment of the call; these moments may differ. The lookups
   /// overlap their cache misses if the index can. `found` must have an element for each key.
   void find_batch(std::span<const KeyView> keys, std::span<std::optional<Value>> found) const {

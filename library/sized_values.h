@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "indexes/sized.h"
+#include "indexes/sized_evict.h"
 #include "library/values.h"
 #include "src/base/spec.h"
 #include "src/memory/memory_config.h"
@@ -63,6 +64,7 @@ struct SizedForms<T> {
 /// The kind of values that lie in a store (values.h lists the members of a kind).
 template <class T>
 struct InStore {
+  static constexpr bool kInStore = true;
   using Forms = SizedForms<T>;
   template <class Pairs>
   using Index = Sized<Pairs>;
@@ -94,6 +96,15 @@ struct InStore {
   template <class Sized, class Me, class F>
   static bool visit(const Sized& index, Me& me, typename Sized::Raw key, F&& f) {
     return index.find(me, key, [&](ByteSpan value) { f(Forms::view(value)); });
+  }
+  template <class Sized, class Me, class F>
+  static bool use(const Sized& index, Me& me, typename Sized::Raw key, F&& f) {
+    return index.use(me, key, [&](ByteSpan value) { f(Forms::view(value)); });
+  }
+  template <class Sized, class Me, class Evicted>
+  static Eviction evict(Sized& index, Me& me, typename Sized::Walk& hand, std::size_t most, const Evicted& evicted) {
+    return index.evict(me, hand, most,
+                       [&](const typename Sized::Raw& key, ByteSpan value) { evicted(key, Forms::view(value)); });
   }
   template <class Sized, class Me>
   static void find_batch(const Sized& index, Me& me, std::span<const typename Sized::Raw> keys,

@@ -170,6 +170,43 @@ TEST_CASE("A change of a sized value that lacks memory throws, and has changed n
   CHECK(map.erase(0));
 }
 
+TEMPLATE_TEST_CASE("A map is a cache: what is used stays, and size counts what is evicted", "", (Map<int, std::string>),
+                   (Map<std::string, std::string, Cuckoo>), (Map<std::string, std::string, Chained, Mutex>)) {
+  TestType map;
+  typename TestType::Hand hand;
+  const auto key = [](int number) {
+    if constexpr (std::is_same_v<typename TestType::KeyView, int>) {
+      return number;
+    } else {
+      return std::to_string(number);
+    }
+  };
+  const std::string value(50, 'v');
+  for (int number = 0; number < 100; ++number) map.insert(key(number), value);
+  for (int number = 0; number < 100; number += 2) {
+    CHECK(map.use(key(number), [&](std::string_view there) { CHECK(there == value); }));
+  }
+  CHECK_FALSE(map.use(key(100), [](std::string_view) {}));
+  std::size_t evicted = 0, told = 0;
+  const auto tell = [&](typename TestType::KeyView, std::string_view there) { told += there == value; };
+  do {
+    const Eviction step = map.evict(hand, 10, tell);
+    evicted += step.pairs;
+    CHECK(step.came_round == hand.at_start());
+  } while (!hand.at_start());
+  CHECK(evicted == 50);
+  CHECK(told == 50);
+  CHECK(map.size() == 50);
+  for (int number = 0; number < 100; ++number) CHECK(map.contains(key(number)) == (number % 2 == 0));
+  auto session = map.join();
+  CHECK(session.use(key(0), [](std::string_view) {}));
+  const auto throws = [](typename TestType::KeyView, std::string_view) { throw std::runtime_error("stop"); };
+  CHECK_THROWS_AS(session.evict(hand, 100, throws), std::runtime_error);
+  CHECK(map.size() == 49);
+  CHECK(map.contains(key(0)));
+}
+static_assert(!Map<int, int>::kEvicts);
+
 TEMPLATE_TEST_CASE("Threads replace sized values, and readers see whole ones", "", (Map<u64, std::string>),
                    (Map<u64, std::string, Chained, Mutex>)) {
   constexpr u64 kKeys = 8, kRounds = 3000, kCounter = 100;

@@ -16,6 +16,9 @@
 //     prefetch(index, me, keys)      for modifications of up to kMostInAttempt keys
 //     scan(index, me, from, limit, visit)   visit(key, view); of an ordered index
 //     for_each(index, me, visit)
+//     kInStore                       true if values lie in a store. Then there are also:
+//     use(index, me, key, f)         as visit, and marks the value as used
+//     evict(index, me, hand, most, evicted)   a step of a cache's clock hand
 //
 // InCell keeps a trivially copyable value of up to eight bytes in the cell of the index. A change is one attempt.
 #include <algorithm>
@@ -50,6 +53,7 @@ concept CellValue = std::is_trivially_copyable_v<Value> && sizeof(Value) <= size
 /// The kind of values that lie in the cells of the index.
 template <CellValue T>
 struct InCell {
+  static constexpr bool kInStore = false;
   template <class Pairs>
   using Index = Pairs;
   using Value = T;
