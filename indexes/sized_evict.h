@@ -12,8 +12,8 @@
 //      equal word is the same value (no ABA), and its header is readable.
 //   3. An erase by key alone would take a value that another thread has just put. So the condition is in the attempt.
 //   4. A claimed word is left to its claimer, which erases it.
-//   5. An erase may need memory: `art` makes a smaller node. A pair whose erase lacks it stays, and the hand goes on to
-//      pairs that can go.
+//   5. An erase may need memory: `art` makes a smaller leaf or node. A pair whose erase lacks it stays, and the hand
+//      goes on to pairs that can go.
 //   6. Any number of threads may turn hands of their own, or take turns at one. The thread whose attempt erases a pair
 //      retires its block.
 //
