@@ -172,6 +172,7 @@ class Verification:
 
     def run_all(self, claims):
         with Hold(self.folder) as self.hold:
+            print(f"verify: {estimate(self.harness, claims, self.looks)}", file=sys.stderr, flush=True)
             # A killed call may have left a task; its results are kept before any other task begins.
             self.run(claims, 0)
             for group in claim_files.groups(claims):
@@ -205,7 +206,6 @@ def verify_main(harness, arguments):
         print(estimate(harness, measured, looks_of(request)), file=sys.stderr)
         return 0
     check_folder(request.folder)
-    print(f"verify: {estimate(harness, measured, looks_of(request))}", file=sys.stderr, flush=True)
     verification = Verification(request, harness)
     try:
         verification.run_all(measured)
