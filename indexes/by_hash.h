@@ -303,28 +303,25 @@ class ByHash {
     friend ByHash;
     typename Map::Walk chains_;
     WalkedPairs<BytesKey> pairs_;
-    bool shown_ = true;  // no visitor has thrown on the pairs of the last step
   };
   /// Does what Synchronized::walk_on does. A key that stays keeps its record in the chain of its hash, and the hash in
-  /// the index. The copies are made in the records' epoch, and visited after it. If `visit` throws, the next step shows
-  /// the same copies again, since the walk of the index has gone on.
+  /// the index. The copies are made in the records' epoch, and visited after it. The visits are a part of the step over
+  /// the hashes. So a step whose visit throws is taken again whole, from the records as they are then.
   template <class Visit>
     requires(kWalksBesideWriters)
   bool walk_on(ThreadState& me, Walk& walk, std::size_t most, Visit&& visit) const {
-    if (walk.shown_) {
-      walk.pairs_.clear();
-      const Inside inside(me);
-      (void)map_.walk_on(me, walk.chains_, most, [&](u64, u64 chain) {
-        for (const Record* record = Record::at(chain); record != nullptr; record = record->next.load()) {
-          const BytesKey::Spelling spelling(record->key());
-          while (!walk.pairs_.push(spelling.key(), record->value.load())) walk.pairs_.enlarge();
-        }
-      });
-      walk.shown_ = false;
-    }
-    walk.pairs_.for_each(visit);
-    walk.shown_ = true;
-    return !walk.at_start();
+    walk.pairs_.clear();
+    Inside inside(me);
+    const auto copy = [&](u64, u64 chain) {
+      for (const Record* record = Record::at(chain); record != nullptr; record = record->next.load()) {
+        const BytesKey::Spelling spelling(record->key());
+        while (!walk.pairs_.push(spelling.key(), record->value.load())) walk.pairs_.enlarge();
+      }
+    };
+    return map_.walk_on(me, walk.chains_, most, copy, [&] {
+      inside.leave();
+      walk.pairs_.for_each(visit);
+    });
   }
   /// Visits every pair, in no particular order. Must not run beside changes unless the index has walks.
   template <class Visit>
@@ -368,17 +365,19 @@ class ByHash {
   /// A stay in the records' epoch.
   class Inside {
    public:
-    explicit Inside(ThreadState& me) : reclaim_(me.reclaim_records_) {
-      if (!Bugs::kDropEpoch) reclaim_.enter();
+    explicit Inside(ThreadState& me) : reclaim_(Bugs::kDropEpoch ? nullptr : &me.reclaim_records_) {
+      if (reclaim_ != nullptr) reclaim_->enter();
     }
-    ~Inside() {
-      if (!Bugs::kDropEpoch) reclaim_.leave();
-    }
+    ~Inside() { leave(); }
     Inside(const Inside&) = delete;
     Inside& operator=(const Inside&) = delete;
+    /// Ends the stay early.
+    void leave() {
+      if (reclaim_ != nullptr) std::exchange(reclaim_, nullptr)->leave();
+    }
 
    private:
-    typename Reclaimer::ThreadState& reclaim_;
+    typename Reclaimer::ThreadState* reclaim_;
   };
 
   /// A new record, which goes back to the pool unless it is linked.

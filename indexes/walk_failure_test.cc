@@ -140,6 +140,32 @@ void check_throwing_visitor(const KeyOf& key_of) {
   CHECK(visits.size() == 1000);
 }
 
+/// Throws out of a step, changes every value, and takes the step again.
+template <class Index, class KeyOf>
+void check_step_taken_again(const KeyOf& key_of) {
+  constexpr u64 kKeys = 300;
+  Index index(Spec::parse("olc"), MemoryConfig{});
+  auto me = index.join();
+  for (u64 i = 0; i < kKeys; ++i) REQUIRE(index.insert(me, key_of(i), i));
+  struct Thrown {};
+  typename Index::Walk walk;
+  u64 calls = 0, changed = 0;
+  CHECK_THROWS_AS(index.walk_on(me, walk, 50,
+                                [&](const auto&, u64) {
+                                  if (++calls == 10) throw Thrown();
+                                }),
+                  Thrown);
+  for (u64 i = 0; i < kKeys; ++i) REQUIRE(index.update(me, key_of(i), kKeys + i));
+  for (bool more = true; more;)
+    more = index.walk_on(me, walk, 50, [&](const auto&, u64 value) { changed += value >= kKeys; });
+  CHECK(changed == kKeys);
+}
+
+TEST_CASE("A step that is taken again shows the values as they are then") {
+  check_step_taken_again<Synchronized<Chained, Olc<Native>, U64Key>>([](u64 i) { return i; });
+  check_step_taken_again<HashedUnder<Olc<Native>>>([](u64 i) { return std::to_string(i); });
+}
+
 TEST_CASE("A visitor that throws in the middle of a step sees its pairs again") {
   check_throwing_visitor<Synchronized<Chained, Olc<Native>, U64Key>>([](u64 i) { return i; });
   check_throwing_visitor<HashedUnder<Olc<Native>>>([](u64 i) { return std::to_string(i); });

@@ -332,8 +332,15 @@ class Synchronized {
   template <class Visit>
     requires(kWalksBesideWriters)
   bool walk_on(ThreadState& me, Walk& walk, std::size_t most, Visit&& visit) const {
+    return walk_on(me, walk, most, visit, [] {});
+  }
+  /// Does the same, and calls then() behind the visits, as a part of the step.
+  template <class Visit, class Then>
+    requires(kWalksBesideWriters)
+  bool walk_on(ThreadState& me, Walk& walk, std::size_t most, Visit&& visit, Then&& then) const {
     const auto place = collect(me, walk, most);
     walk.show(visit);
+    then();
     walk.go_on(place);  // last: a step that throws has not gone on
     return !walk.at_start();
   }
