@@ -12,7 +12,7 @@
 //   - `called` and `returned` are times by any clock that all threads share and that never goes back.
 //   - `returned` is 2^64 - 1 for a call that was still under way at the end. It has no answer.
 //   - Flag 1 is the answer yes; flag 2 says that `was` counts. Numbers that do not count are 0.
-//   - A sum is a hash of the bytes behind it: of the header's first 24 bytes, or of the block's records.
+//   - A sum is a hash of other bytes: of the header's first 24 bytes, before it, or of the block's records, behind it.
 //
 // Every key is absent at first. So a key that the run began with has an insert of its own, which returned before.
 // Records come in any order.
