@@ -15,7 +15,10 @@
 #include <vector>
 
 #include "indexes/chained/chained.h"
+#include "indexes/chained/chained_line.h"
 #include "indexes/cuckoo/cuckoo.h"
+#include "indexes/memc3/memc3.h"
+#include "indexes/simdht/simdht.h"
 #include "indexes/vip/vip.h"
 #include "src/base/error.h"
 #include "src/base/rng.h"
@@ -336,7 +339,9 @@ TEMPLATE_TEST_CASE("A table of numbers keeps strings as keys, also those with eq
                    (Map<std::string, u64, Cuckoo>), (Map<std::string, float, Cuckoo, Rtm>),
                    (Map<std::string, u64, Cuckoo, RwSpin>), (Map<std::string, u64, CollidingCuckoo>),
                    (Map<std::string, std::string, Cuckoo>), (Map<std::string, std::string, CollidingCuckoo>),
-                   (Map<std::string, std::string, CollidingCuckoo, Rtm>)) {
+                   (Map<std::string, std::string, CollidingCuckoo, Rtm>), (Map<std::string, u64, MemC3>),
+                   (Map<std::string, std::string, MemC3, Rtm>), (Map<std::string, u64, SimdHt, RwSpin>),
+                   (Map<std::string, u64, ChainedLine>)) {
   using Value = typename TestType::Value;
   std::vector<std::string> keys{"", std::string(1, '\0'), std::string(2, '\0'), std::string("\0\1", 2), "\xff"};
   for (int i = 0; i < 60; ++i) keys.push_back(std::to_string(i * i * i));

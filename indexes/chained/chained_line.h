@@ -41,6 +41,7 @@ class ChainedLine {
   using Walked = WalkedPairs<Key>;
   static constexpr std::string_view kName = "chained_line";
   static constexpr bool kOrdered = false;
+  static constexpr bool kKeysAreNumbers = true;
   static constexpr bool kBearsScouts = true;  // a chain's links never form a cycle
 
   ChainedLine() = default;

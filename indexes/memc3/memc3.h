@@ -62,6 +62,7 @@ class MemC3 {
   using Key = KeyType;
   static constexpr std::string_view kName = "memc3";
   static constexpr bool kOrdered = false;
+  static constexpr bool kKeysAreNumbers = true;
   static constexpr bool kBearsScouts = true;  // every loop over unvalidated data is bounded, and slots are whole words
   using Hand = growing::Hand;
   using Walked = WalkedPairs<Key>;

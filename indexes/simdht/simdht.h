@@ -31,6 +31,7 @@ class SimdHt {
   using Options = simdht::Options;
   static constexpr std::string_view kName = "simdht";
   static constexpr bool kOrdered = false;
+  static constexpr bool kKeysAreNumbers = true;
   static constexpr bool kNeedsExclusion = true;
   static constexpr std::string_view kOwnMemory = "simdht allocates its table with operator new";
 
