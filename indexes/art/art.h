@@ -458,30 +458,30 @@ class Art {
   }
 
   /// Removes the key's slot from `at`. If few children are left, something smaller replaces the node. That is its last
-  /// child, one leaf with all of its pairs, or a copy of a smaller kind.
+  /// child, one leaf with all of its pairs, or a copy of a smaller kind. If there is no memory for that, a node of two
+  /// children or more stays as large as it is.
   template <class Tx, class Reader>
   Attempt<bool> remove(Tx& tx, Reader& parent, Reader& at, const Key& key) {
     const u8 byte = key[at->level()];
     const u32 left = at->left_without(byte);
-    if (at.node() == root() || left > shrinks_at(at->kind())) {
+    const auto keep_node = [&]() -> Attempt<bool> {
       if (!tx.upgrade(at)) return kRestart;
       at->remove(byte);
       return true;
-    }
+    };
+    if (at.node() == root() || left > shrinks_at(at->kind())) return keep_node();
     Leftover leftover;
     if (left <= Leftover::kMaxChildren) leftover = Leftover(*at.node(), byte);
     u64 word = leftover.only_child();
     if (word == 0 && leftover.fits_leaf()) {
       const Child leaf = make_leaf(tx, leftover.pairs());
-      if (!leaf) return kNoMemory;
+      if (!leaf) return left > 1 ? keep_node() : kNoMemory;
       word = leaf.word();
     } else if (word == 0 && at->kind() == Kind::k4) {
-      if (!tx.upgrade(at)) return kRestart;
-      at->remove(byte);
-      return true;
+      return keep_node();
     } else if (word == 0) {
       Node* const smaller = make_node(tx, art::kind_for(left), at->path());
-      if (smaller == nullptr) return kNoMemory;
+      if (smaller == nullptr) return keep_node();
       smaller->copy(*at.node(), byte);
       word = Child::node(smaller).word();
     }
