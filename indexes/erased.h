@@ -106,6 +106,8 @@ class Erased {
     /// Visits every pair, in order if the index is ordered. Unless walks_beside_writers(), no other thread may change
     /// the index meanwhile. Beside changes it visits a key that stays at least once.
     virtual void for_each(const Visit& visit) = 0;
+    /// Visits every pair, while no other thread changes the index.
+    virtual void for_each_at_rest(const Visit& visit) = 0;
 
     /// Returns the number of nodes that find visits on its way to the key, or 0 if the index does not count them.
     [[nodiscard]] virtual u64 visits(ErasedKey key) = 0;
@@ -271,6 +273,13 @@ class ErasedSession : public Base {
   }
   void for_each(const Erased::Visit& visit) final {
     if constexpr (keeps_pairs<Index>()) index_.for_each(me_, visit);
+  }
+  void for_each_at_rest(const Erased::Visit& visit) final {
+    if constexpr (requires { index_.for_each_at_rest(me_, visit); }) {
+      if constexpr (keeps_pairs<Index>()) index_.for_each_at_rest(me_, visit);
+    } else {
+      for_each(visit);
+    }
   }
   [[nodiscard]] u64 visits(ErasedKey key) final {
     if constexpr (kCountsVisits<Index>) return index_.visits(me_, raw_of<Raw>(key));

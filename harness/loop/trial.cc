@@ -31,7 +31,7 @@ template <class Raw>
 Contents walk(Erased& index, u32 value_bits) {
   Contents out;
   Kept<Raw> last{};
-  index.join()->for_each([&](ErasedKey erased, u64 value) {
+  index.join()->for_each_at_rest([&](ErasedKey erased, u64 value) {
     const Raw key = raw_of<Raw>(erased);
     if (!tag_matches(key, value, value_bits)) {
       ++out.wrong_values;

@@ -110,9 +110,10 @@ class Words {
     const auto as_raw = [&](ErasedKey key, u64 word) { visit(raw_of<Raw>(key), word); };
     return me.session->scan(from, limit, std::cref(as_raw));
   }
-  void for_each(ThreadState& me, const auto& visit) const {
+  void for_each(ThreadState& me, const auto& visit) const { for_each_at_rest(me, visit); }  // it has no walks
+  void for_each_at_rest(ThreadState& me, const auto& visit) const {
     const auto as_raw = [&](ErasedKey key, u64 word) { visit(raw_of<Raw>(key), word); };
-    me.session->for_each(std::cref(as_raw));
+    me.session->for_each_at_rest(std::cref(as_raw));
   }
 
   Footprint bytes() const { return trial_.bytes(); }

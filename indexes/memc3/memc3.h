@@ -180,18 +180,28 @@ class MemC3 {
       return growing::HomeWalk<MemC3>(*this, at, out).take_in(tx);
     });
   }
+  /// Visits every pair, in no particular order. No thread may change the table meanwhile. A walk reads up to 256
+  /// buckets for each of them.
+  template <class Visit>
+  void for_each(Visit&& visit) const {
+    for_each_pair([&](Pair* pair) { visit(pair->key, pair->value.load()); });
+  }
   /// Frees every block, for memory that is not released in bulk (--alloc=malloc).
   template <class Pool>
   void free_all(Pool& pool) {
-    table_.for_each([&](const Bucket& bucket, u64) {
-      for (u32 i = 0; i < kSlots; ++i) {
-        if (const Slot slot = bucket.slot(i); !slot.empty()) pool.free(slot.pair(), sizeof(Pair));
-      }
-    });
+    for_each_pair([&](Pair* pair) { pool.free(pair, sizeof(Pair)); });
     table_.free_all(pool);
   }
 
  private:
+  template <class Visit>
+  void for_each_pair(const Visit& visit) const {
+    table_.for_each([&](const Bucket& bucket, u64) {
+      for (u32 i = 0; i < kSlots; ++i) {
+        if (const Slot slot = bucket.slot(i); !slot.empty()) visit(slot.pair());
+      }
+    });
+  }
   template <class Any>
   friend class growing::HomeWalk;
   static Hashes hashes_of(const Key& key) { return Hashes(mix64(key.raw())); }
