@@ -191,14 +191,10 @@ class ByHash {
   }
 
   bool insert(ThreadState& me, Raw key, u64 value) {
-    New fresh(me, key, value);
-    const Inside inside(me);
-    return link(me, key, fresh, [](Record&) {});
+    return link(me, key, value, [](Record&) {});
   }
   bool upsert(ThreadState& me, Raw key, u64 value) {
-    New fresh(me, key, value);
-    const Inside inside(me);
-    return link(me, key, fresh, [value](Record& record) { record.value.store(value); });
+    return link(me, key, value, [value](Record& record) { record.value.store(value); });
   }
   bool update(ThreadState& me, Raw key, u64 value) {
     return update_if(me, key, [value](u64) noexcept { return Found(value); }) != Changed::kAbsent;
@@ -285,9 +281,7 @@ class ByHash {
       if (update_if(me, key, change) == Changed::kAbsent) {
         const Found first = f(Found());
         if (!first) return {};
-        New fresh(me, key, *first);
-        const Inside inside(me);
-        if (link(me, key, fresh, [&](Record& record) { (void)changed(record, change); })) return {Found(), first};
+        if (link(me, key, *first, [&](Record& record) { (void)changed(record, change); })) return {Found(), first};
       }
       if (done.after) return done;
       if (erase_if(me, key, [&](u64 before) noexcept { return !change(before); }) == Changed::kChanged) return done;
@@ -329,8 +323,14 @@ class ByHash {
     if constexpr (kWalksBesideWriters) {
       for (Walk walk; walk_on(me, walk, kMostInAttempt, visit);) {}
     } else {
-      for_each_record(me, [&](Record* record) { visit(record->key(), record->value.load()); });
+      for_each_at_rest(me, visit);
     }
+  }
+
+  /// Does the same while no other thread changes the index.
+  template <class Visit>
+  void for_each_at_rest(ThreadState& me, Visit&& visit) const {
+    for_each_record(me, [&](Record* record) { visit(record->key(), record->value.load()); });
   }
 
   /// Returns the bytes of the index and of its records, as Synchronized does.
@@ -470,8 +470,22 @@ class ByHash {
     return Changed::kChanged;
   }
 
-  /// Links the record unless its key has one, and returns true. Otherwise calls there(Record&) for that one, in the
-  /// attempt, and returns false.
+  /// Links a new record unless its key has one, and returns true. Otherwise calls there(Record&) for that one, in the
+  /// attempt, and returns false. If memory is out, frees the records and nodes that are due, and tries once more.
+  template <class There>
+  bool link(ThreadState& me, Raw key, u64 value, const There& there) {
+    for (bool again = false;; again = true) {
+      try {
+        New fresh(me, key, value);
+        const Inside inside(me);
+        return link(me, key, fresh, there);
+      } catch (const std::bad_alloc&) {
+        if (again) throw;
+        me.reclaim_records_.collect_all();
+        me.reclaim.collect_all();
+      }
+    }
+  }
   template <class There>
   bool link(ThreadState& me, Raw key, New& fresh, const There& there) {
     const u64 hash = Hash::of(key);
@@ -509,7 +523,7 @@ class ByHash {
 
   template <class Visit>
   void for_each_record(ThreadState& me, const Visit& visit) const {
-    map_.for_each(me, [&](u64, u64 chain) {
+    map_.for_each_at_rest(me, [&](u64, u64 chain) {
       for (Record* record = Record::at(chain); record != nullptr;) {
         Record* const after = record->next.load();  // the visit may free the record
         visit(record);

@@ -120,7 +120,7 @@ class Sized {
   ~Sized() {
     if (memory_.releases_in_bulk()) return;
     ThreadState me = join();
-    index_.for_each(me.index, [&](const auto&, u64 word) { Store::free(*me.pool_, word); });
+    index_.for_each_at_rest(me.index, [&](const auto&, u64 word) { Store::free(*me.pool_, word); });
   }
 
   /// Returns a state for the calling thread. Takes mutexes. Throws std::bad_alloc.
@@ -377,8 +377,8 @@ class Sized {
   /// Turns a cache's clock hand by one step of about `most` pairs (sized_evict.h): at most 16 are erased. The hand
   /// clears the marks of values that were used since it last came by, and erases the other pairs. It calls evicted(key,
   /// ByteSpan) for each pair that it has erased, after the attempt. A pair stays if its erase lacks memory. What
-  /// `evicted` throws, evict throws at the end of the step; what was evicted stays so. Throws std::bad_alloc,
-  /// with nothing done, if the hand lacks memory or another thread holds up too many erased values.
+  /// `evicted` throws, evict throws at the end of the step; what was evicted stays so. Throws std::bad_alloc if another
+  /// thread holds up too many erased values, and has then done nothing, or if the hand lacks room for its copies.
   template <class Evicted>
     requires(kWalksBesideWriters)
   Eviction evict(ThreadState& me, Walk& hand, std::size_t most, Evicted&& evicted) {
@@ -512,19 +512,32 @@ class Sized {
     if (!me.reclaim_.reserve()) throw std::bad_alloc();
   }
   /// Frees the blocks that are due, outside the epoch. Blocks retired just now become due if no other thread is inside.
-  static void collect(ThreadState& me) {
-    me.reclaim_.idle();
-    for (u32 advance = 0; advance < 3; ++advance) me.reclaim_.collect();
+  static void collect(ThreadState& me) { me.reclaim_.collect_all(); }
+  /// Returns attempt(), inside the epoch. If memory is out, leaves it to free the blocks that are due, and tries once
+  /// more: no word that was read before may be used after it.
+  template <class Attempt>
+  static auto with_memory(ThreadState& me, const Attempt& attempt) {
+    try {
+      return attempt();
+    } catch (const std::bad_alloc&) {
+      me.reclaim_.leave();
+      collect(me);
+      if (!Bugs::kDropEpoch) me.reclaim_.enter();
+    }
+    return attempt();
   }
 
   // The next five find or change words of the index in one attempt. They are not inlined, so that each is compiled once
   // for all visitors: a call is cheap beside the making of a block.
 
   [[gnu::noinline]] Found find_word(ThreadState& me, Raw key) const { return index_.find(me.index, key); }
-  [[gnu::noinline]] bool insert_word(ThreadState& me, Raw key, u64 word) { return index_.insert(me.index, key, word); }
+  [[gnu::noinline]] bool insert_word(ThreadState& me, Raw key, u64 word) {
+    return with_memory(me, [&] { return index_.insert(me.index, key, word); });
+  }
   /// Puts the word, and returns the word that was there.
   [[gnu::noinline]] Found upsert_word(ThreadState& me, Raw key, u64 word) {
-    return index_.modify(me.index, key, [word](Found) noexcept { return Found(word); }).before;
+    const auto put = [word](Found) noexcept { return Found(word); };
+    return with_memory(me, [&] { return index_.modify(me.index, key, put).before; });
   }
   /// Replaces the word of a present key, if it is `expected`; if none is, unless it is claimed. Returns the word that
   /// was there, and the new one if it was replaced.

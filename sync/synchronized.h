@@ -354,6 +354,16 @@ class Synchronized {
     }
   }
 
+  /// Does the same while no other thread changes the index. That is faster for an index whose walks are slow.
+  template <class Visit>
+  void for_each_at_rest(ThreadState& me, Visit&& visit) const {
+    if constexpr (requires { index_.for_each(visit); }) {
+      index_.for_each(visit);
+    } else {
+      for_each(me, visit);
+    }
+  }
+
   /// Returns the bytes of the index outside this object, values included. Exact only while no operation runs. An index
   /// with memory of its own counts it itself.
   Footprint bytes() const {
@@ -508,15 +518,18 @@ class Synchronized {
         return index_.put_in(tx, key, value, how);
       });
     };
-    auto placed = once();
+    if (how == Put::kUpdate) return was_put(once());  // takes no memory, and never lacks room
+    auto placed = with_memory(me, once);
     if constexpr (std::same_as<decltype(placed), PutResult>) {
-      for (; placed == PutResult::kNoRoom; placed = once()) {
+      for (; placed == PutResult::kNoRoom; placed = with_memory(me, once)) {
         if constexpr (requires { typename Body::Growth; }) {
-          switch (maintain(me, key, Body::Growth::for_room())) {
-            case Maintained::kDone: break;
-            case Maintained::kFull: throw IndexFull();
-            case Maintained::kMemoryOut: throw std::bad_alloc();
-          }
+          const auto grow = [&] {
+            const Maintained maintained = maintain(me, key, Body::Growth::for_room());
+            if (maintained == Maintained::kFull) throw IndexFull();
+            if (maintained == Maintained::kMemoryOut) throw std::bad_alloc();
+            return maintained;
+          };
+          (void)with_memory(me, grow);
         } else {
           throw IndexFull();
         }
@@ -525,7 +538,7 @@ class Synchronized {
     const bool changed = was_put(placed);
     if constexpr (requires { typename Body::Growth; }) {
       // A failure to grow is ignored: the index is then slow, not wrong.
-      if (changed && how != Put::kUpdate && index_.asks_to_grow(key)) [[unlikely]] {
+      if (changed && index_.asks_to_grow(key)) [[unlikely]] {
         (void)maintain(me, key, typename Body::Growth());
       }
     }
@@ -536,8 +549,22 @@ class Synchronized {
   [[gnu::always_inline]] bool erase_by(ThreadState& me, Raw raw, const EraseIn& erase_in) {
     if constexpr (kLearns) me.watch.pass(1);
     const typename Key::Spelling spelling(raw);
-    reserve(me);
-    return policy_.write(me, [key = spelling.key(), &erase_in](auto& tx) { return erase_in(tx, key); });
+    return with_memory(me, [&]() __attribute__((always_inline)) {
+      reserve(me);
+      return policy_.write(me, [key = spelling.key(), &erase_in](auto& tx) { return erase_in(tx, key); });
+    });
+  }
+  /// Returns once(). If memory is out, frees the blocks that are due, and tries once more.
+  template <class Once>
+  [[gnu::always_inline]] static auto with_memory(ThreadState& me, const Once& once) {
+    for (bool again = false;; again = true) {
+      try {
+        return once();
+      } catch (const std::bad_alloc&) {
+        if (again) throw;
+        me.reclaim.collect_all();
+      }
+    }
   }
   static bool was_put(bool put) { return put; }
   static bool was_put(PutResult placed) { return placed == PutResult::kYes; }

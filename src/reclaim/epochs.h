@@ -260,6 +260,13 @@ class Epochs {
       if (slot.waiting > kStallBlocks) ++slot.stalled;
     }
 
+    /// Frees all blocks that this thread has retired, or adopted, unless another thread is inside an operation. Call it
+    /// between operations, when memory is out.
+    [[gnu::noinline]] void collect_all() {
+      idle();
+      for (u32 advance = 0; advance < 3; ++advance) collect();
+    }
+
    private:
     /// The enter and leave of this thread for one Reclaim. It holds all that they need, so a loop keeps that in
     /// registers.

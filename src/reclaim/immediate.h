@@ -22,6 +22,7 @@ class Immediate {
     void enter() {}
     void leave() {}
     void idle() {}
+    static constexpr void collect_all() {}
     [[nodiscard]] static constexpr bool reserve() { return true; }
     template <class Run>
     [[gnu::always_inline]] decltype(auto) decide(const Run& run) {

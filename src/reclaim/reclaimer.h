@@ -63,6 +63,7 @@ concept Reclaimer = std::constructible_from<R, Memory<typename R::Machine>&> &&
                       thread.leave();
                       thread.idle();  // between operations: no reclamation need wait for this thread
                       { thread.reserve() } -> std::same_as<bool>;  // between operations
+                      thread.collect_all();  // between operations: frees all that no other thread can be reading
                       thread.decide([](auto& decided) { decided.enter(), decided.leave(); });
                       thread.retire(block, u64{});
                       reclaimer.drain();  // frees all garbage; call it while no operation runs

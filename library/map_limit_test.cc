@@ -1,0 +1,111 @@
+// Tests of maps at their memory limit: one that is emptied there must take pairs again, and one that is a cache must
+// go on for ever.
+#include <new>
+#include <string>
+
+#include "indexes/art/art.h"
+#include "indexes/chained/chained.h"
+#include "indexes/cuckoo/cuckoo.h"
+#include "indexes/memc3/memc3.h"
+#include "library/map.h"
+#include "src/testing/catch.h"
+
+namespace latchlab::testing {
+namespace {
+
+MemoryConfig limited_to(u64 bytes, MemoryConfig::Alloc alloc) {
+  MemoryConfig memory;
+  memory.alloc = alloc;
+  memory.limit = bytes;
+  return memory;
+}
+
+/// Returns a key of `size` bytes that a number determines.
+std::string key_of(std::size_t size, u64 number) {
+  std::string key = std::to_string(number);
+  key.resize(size, 'k');
+  return key;
+}
+
+/// Inserts pairs from number `first` on until one is refused. Returns how many were inserted.
+template <class Map, class Insert>
+u64 fill(const Insert& insert, u64 first) {
+  for (u64 n = 0;; ++n) {
+    try {
+      insert(first + n);
+    } catch (const std::bad_alloc&) {
+      return n;
+    }
+  }
+}
+
+TEMPLATE_TEST_CASE("A map that is emptied at its limit takes as many pairs again", "", (Map<std::string, u64, Art>),
+                   (Map<std::string, u64, Chained>), (Map<std::string, u64, Cuckoo>), (Map<std::string, u64, MemC3>)) {
+  for (const auto alloc : {MemoryConfig::Alloc::kMalloc, MemoryConfig::Alloc::kArena}) {
+    for (const std::size_t size : {200, 20'000, 60'000}) {
+      CAPTURE(word(alloc), size);
+      TestType map("olc", limited_to(u64{1} << 20, alloc));
+      const auto insert = [&](u64 n) { map.insert(key_of(size, n), n); };
+      const u64 first = fill<TestType>(insert, 0);
+      REQUIRE(first > 5);
+      for (u64 round = 1; round < 4; ++round) {
+        for (u64 n = 0; map.size() != 0; ++n) map.erase(key_of(size, (round - 1) * 100'000 + n));
+        const u64 again = fill<TestType>(insert, round * 100'000);
+        CHECK(again >= first - first / 4);
+      }
+    }
+  }
+}
+
+/// Inserts `count` pairs into a map that makes room by its hand. Returns how many inserts a full turn did not help.
+template <class Map, class KeyOf>
+u64 refused_by_cache(Map& map, u64 count, const std::string& value, const KeyOf& key) {
+  typename Map::Hand hand;
+  u64 refused = 0;
+  for (u64 n = 0; n < count; ++n) {
+    for (u32 rounds = 0;;) {
+      try {
+        map.insert(key(n), value);
+        break;
+      } catch (const std::bad_alloc&) {}
+      bool came_round = false;
+      try {
+        came_round = map.evict(hand, 64, [](const auto&, const auto&) {}).came_round;
+      } catch (const std::bad_alloc&) {
+        came_round = true;
+      }
+      if (came_round && ++rounds == 4) {
+        ++refused;
+        break;
+      }
+    }
+  }
+  return refused;
+}
+
+TEMPLATE_TEST_CASE("A cache of one thread at its limit goes on for ever", "", (Map<u64, std::string, Art>),
+                   (Map<u64, std::string, Chained>), (Map<u64, std::string, Cuckoo>), (Map<u64, std::string, MemC3>)) {
+  for (const auto alloc : {MemoryConfig::Alloc::kMalloc, MemoryConfig::Alloc::kArena}) {
+    for (const u64 limit : {u64{1} << 20, u64{2} << 20}) {
+      for (const std::size_t size : {100, 300, 40'000}) {
+        CAPTURE(word(alloc), limit, size);
+        TestType map("olc", limited_to(limit, alloc));
+        CHECK(refused_by_cache(map, 30'000, std::string(size, 'v'), [](u64 n) { return n; }) == 0);
+      }
+    }
+  }
+}
+
+TEMPLATE_TEST_CASE("A cache of strings at its limit goes on for ever", "", (Map<std::string, std::string, Chained>),
+                   (Map<std::string, std::string, Cuckoo>)) {
+  for (const auto alloc : {MemoryConfig::Alloc::kMalloc, MemoryConfig::Alloc::kArena}) {
+    for (const std::size_t size : {20, 500, 2000}) {
+      CAPTURE(word(alloc), size);
+      TestType map("olc", limited_to(u64{4} << 20, alloc));
+      CHECK(refused_by_cache(map, 3000, std::string(40'000, 'v'), [&](u64 n) { return key_of(size, n); }) == 0);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace latchlab::testing
