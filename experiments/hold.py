@@ -26,6 +26,21 @@ def namespace():
     return os.readlink("/proc/self/ns/pid")
 
 
+def is_of_start(folder, kinds=()):
+    """True if a folder without sweep.json has only what a call leaves that was killed, or is alive, between its first file and that one."""
+    def is_one(path):
+        if path.name == "tasks":
+            return all(file.suffix == ".driver" for file in path.iterdir())
+        if path.name == "failures.jsonl":
+            return path.stat().st_size == 0
+        return path.name in ("kinds.json", "kinds.json.part", "sweep.json.part") or path.name in kinds and not any(path.iterdir())
+
+    try:
+        return all(map(is_one, folder.iterdir()))
+    except OSError:   # a file where we have a folder, or it has just gone
+        return False
+
+
 class Hold:
     """A context in which this process alone runs tasks of the folder; for the main thread, which gets SIGALRM. Raises InputError."""
 

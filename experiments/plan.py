@@ -5,10 +5,14 @@ import sys
 
 import blocks
 import definition
+import hold
 from input_error import InputError
 from results import Results, digest
 
 SCHEMA = 1
+# The names of our files in the folder of a sweep. A program that was killed may leave a .part; the next one writes it anew.
+WHOLE = {"sweep.json", "results.jsonl", "failures.jsonl", "kinds.json"}
+OURS = WHOLE | {f"{name}.part" for name in WHOLE} | {"tasks", "aside.jsonl", "sbatch", "machines.svg"}
 
 
 class Plan:
@@ -111,6 +115,8 @@ def load(folder):
         results = {kind: Results(folder_of(folder, kind), binary) for kind, binary in kept["kinds"].items()}
         command = kept["command"]
     except OSError as error:
+        if (folder / "tasks").is_dir() and hold.is_of_start(folder):
+            raise InputError(f"{folder}: a sweep starts here, or was killed while it did; nothing has run yet") from None
         raise InputError(f"{folder}: is no folder of a sweep: sweep.json: {error.strerror}") from None
     except (ValueError, KeyError, TypeError, AttributeError):
         raise InputError(f"{folder}: is no folder of a sweep: its sweep.json is something else") from None

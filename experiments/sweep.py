@@ -27,14 +27,13 @@ import plan as plans
 from driver import Driver
 from engines import engine_of
 from engines.local import SCRIPT
-from hold import Hold
+from hold import Hold, is_of_start
 from input_error import InputError
 from results import Results, digest
 
 USAGE = ("./bench sweep --out=DIR [--on=ENGINE] [--replicates=5] [--seed=1] [--binary=[KIND:]PATH] [--emit=sbatch] [--dry-run] "
          "OPTIONS OF RUNS")
 MOST = 10_000
-OURS = {"sweep.json", "results.jsonl", "failures.jsonl", "tasks", "aside.jsonl", "kinds.json", "sbatch", "machines.svg"}
 # Options of runs that mean nothing here, each with its replacement.
 INSTEAD = {
     "reps": "--replicates=N",
@@ -113,10 +112,12 @@ def check_folder(folder, kinds):
     """Refuses a folder with files that are not of a sweep."""
     if not folder.is_dir():
         return
-    there = {path.name for path in folder.iterdir()} - {"kinds.json"}   # of a call that was refused after its builds
-    if there and "sweep.json" not in there:
+    there = {path.name for path in folder.iterdir()}
+    if "sweep.json" not in there:
+        if is_of_start(folder, kinds):
+            return
         raise InputError(f"--out: {folder} has no sweep.json, but '{min(there)}': it is no folder of a sweep; give another")
-    if strange := there - OURS - set(kinds):
+    if strange := there - plans.OURS - set(kinds):
         raise InputError(f"--out: {folder}/{min(strange)} is no file of a sweep; move it away, or give another folder")
 
 

@@ -2,6 +2,7 @@
 
 CTest runs it. By hand: python3 experiments/sweep_test.py
 """
+import json
 import os
 import pathlib
 import re
@@ -13,7 +14,9 @@ import unittest
 
 from experiment_testing import TREE, fake_in
 
+import hold  # noqa: E402
 import results  # noqa: E402
+from processes import boot, started_at  # noqa: E402
 
 # A fake harness. It expands lists as `harness points` does, and notes its runs in the file `runs`. A run waits while the file `hold` has
 # the number of the runs before it. It kills the script that started it if the file `kill` has its number of threads.
@@ -130,6 +133,36 @@ class Sweeps(unittest.TestCase):
         self.assertEqual(self.sweep().returncode, 0)
         self.assertEqual((self.runs(), self.kept()), (ALL, ALL))
         self.assertEqual(list((self.out / "tasks").iterdir()), [])
+
+    def start_of(self, process, started):
+        """Makes the files of a driver that has not written sweep.json yet."""
+        (self.out / "tasks").mkdir(parents=True)
+        about = {"host": "ant", "boot": boot(), "namespace": hold.namespace(), "process": process, "started": started}
+        (self.out / "tasks/first.driver").write_text(json.dumps(about))
+
+    def test_a_driver_that_was_killed_while_it_started_is_in_the_way_of_none(self):
+        self.start_of(os.getpid(), started_at(os.getpid()))
+        self.assertIn("another driver runs this sweep: process", self.sweep().stderr)
+        status = subprocess.run(self.command("status", str(self.out)), capture_output=True, text=True, check=False, timeout=60)
+        self.assertEqual((status.returncode, len(status.stderr.splitlines())), (2, 1))
+        self.assertIn("a sweep starts here, or was killed while it did", status.stderr)
+        (self.out / "tasks/first.driver").unlink()
+        (self.out / "tasks").rmdir()
+        self.start_of(os.getpid(), "1")   # a dead one, whose number another process has
+        for name in ("sweep.json.part", "kinds.json.part", "kinds.json", "failures.jsonl"):
+            (self.out / name).touch()
+        done = self.sweep(lists=["--index=art", "--threads=1"])
+        self.assertEqual(done.returncode, 0, done.stderr)
+        (self.out / "results.jsonl.part").touch()   # of a driver that was killed while it marked or moved results
+        self.assertEqual(self.sweep(lists=["--index=art", "--threads=1"]).returncode, 0)
+        self.assertEqual(self.kept(), ["art 1 0", "art 1 1"])
+
+    def test_a_strangers_folder_is_not_one_of_a_start(self):
+        for name in ("tasks/thesis.tex", "failures.jsonl", "slurm/data"):
+            out = self.folder / name.replace("/", "-")
+            (out / name).parent.mkdir(parents=True)
+            (out / name).write_text("mine")
+            self.assertFalse(hold.is_of_start(out, ["slurm"]), name)
 
     def test_an_interruption_says_how_to_go_on(self):
         process = self.started(0)

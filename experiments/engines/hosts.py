@@ -31,6 +31,7 @@ from engines.host_builds import HostBuilds
 from engines.end import End
 from engines.engine import Engine
 from input_error import InputError
+from plan import OURS
 from processes import boot, started_at
 from results import digest
 
@@ -73,8 +74,8 @@ def read_hosts(path):
         host, kind = words[0], words[1] if len(words) == 2 else ""
         if not HOST.fullmatch(host):
             raise InputError(f"{where}: '{host}' is no host as [USER@]NAME; name ports and the like in ssh's own configuration")
-        if kind and (not KIND.fullmatch(kind) or kind == "tasks"):
-            raise InputError(f"{where}: '{kind}' is no name of a kind: letters, digits, - and _, and not 'tasks'")
+        if kind and (not KIND.fullmatch(kind) or kind in OURS):
+            raise InputError(f"{where}: '{kind}' is no name of a kind: letters, digits, - and _, and not 'tasks' or 'sbatch'")
         if host in hosts:
             raise InputError(f"{where}: '{host}' is there twice; one task at a time runs on a host")
         if hosts and bool(kind) != bool(next(iter(hosts.values()))):

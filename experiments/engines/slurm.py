@@ -29,12 +29,12 @@ from engines.end import End
 from engines.engine import Engine
 from engines.kind_builds import KindBuilds
 from input_error import InputError
+from plan import OURS
 
 SCRIPT = pathlib.Path(__file__).resolve().parents[1] / "block.sh"
 MOST = 1000           # tasks of an array: Slurm's default of MaxArraySize is 1001
 FIRST, LAST = 1, 15   # seconds between two looks at the queue: FIRST after a change there or in a log, up to LAST while there is none
 SILENCE = 300         # seconds for which slurmctld may be silent before the driver ends
-OURS = {"tasks", "aside.jsonl", "kinds.json", "results.jsonl", "failures.jsonl", "sweep.json", "sbatch"}   # names in the folder of a sweep
 DOWN = re.compile("down|drain|drng|fail|error|unk", re.IGNORECASE)   # the beginnings of states; a node that saves power is up
 
 # What a log says of an end, in the order of looking.
