@@ -51,6 +51,7 @@ class Task:
     arguments: list   # of each point that shall run, by its number in .points
     folder: object
     node: str = ""    # empty: any node of the kind
+    engine: str = ""  # the name of the one that started it
     handle: dict = field(default_factory=dict)   # how the engine finds it again
     read: int = 0     # bytes of the records that were read
     done: set = field(default_factory=set)       # the numbers of points with an outcome
@@ -72,7 +73,7 @@ class Task:
 
     def save(self):
         """Writes the file that finds this task again."""
-        kept = {key: getattr(self, key) for key in ("kind", "replicate", "attempt", "arguments", "node", "handle")}
+        kept = {key: getattr(self, key) for key in ("kind", "replicate", "attempt", "arguments", "node", "engine", "handle")}
         whole = self.file("json")
         part = whole.with_suffix(".json.part")
         part.write_text(json.dumps(kept), encoding="utf-8")

@@ -31,6 +31,10 @@ class Driver:
             raise InputError(f"--out: {error.filename}: {error.strerror}") from None
         if strange := {task.kind for task in self.tasks} - set(engine.kinds):
             raise InputError(f"--on: {folder} has a task of kind '{min(strange)}', which --on does not name; go on with the --on that did")
+        for task in self.tasks:
+            if not task.is_whole and (why := engine.foreign(task)):
+                raise InputError(f"--on: {task.file('json')}: {why}, and it may still run; go on there until it has ended, or remove its "
+                                 "files if it has")
         hold.kept |= bool(self.tasks)
         plan.failures = {}   # what failed before is tried again
         self.points = {point.arguments: point for point in plan.experiment.points}
@@ -51,16 +55,16 @@ class Driver:
             if (kind, replicate) in busy or not (pending := self.plan.pending(kind, replicate)):
                 continue
             node = self.plan.node_of(kind, replicate)
-            if node and self.engine.lost(kind, node):   # the rest of the block cannot be paired with what another node measured
+            if node and (why := self.engine.lost(kind, node)):   # the rest of the block cannot be paired with what another node measured
                 aside = self.plan.results[kind].put_aside(replicate)
                 pending = self.plan.pending(kind, replicate)
-                self.say(f"{kind} block{replicate}: node {node} is down; {aside} results are put aside, and the block begins anew "
-                         "on another")
+                print(f"sweep: {kind + ' ' if kind else ''}block{replicate}: node {node} {why}; {aside} results are put aside, and the "
+                      "block begins anew on another", file=sys.stderr, flush=True)
                 node = ""
             if (node := self.engine.place(kind, node, self.tasks + tasks)) is None:
                 continue
             attempt = self.tries[kind, replicate] = self.tries.get((kind, replicate), 0) + 1
-            task = blocks.Task(kind, replicate, attempt, [point.arguments for _, point in pending], self.folder, node=node)
+            task = blocks.Task(kind, replicate, attempt, [point.arguments for _, point in pending], self.folder, node, self.engine.name)
             task.write([place for place, _ in pending])
             tasks.append(task)
         return tasks

@@ -18,8 +18,11 @@ import definition  # noqa: E402
 from driver import TRIES, Driver  # noqa: E402
 from engines.end import End  # noqa: E402
 from engines.engine import Engine  # noqa: E402
+from engines.hosts import Hosts  # noqa: E402
+from engines.local import Local  # noqa: E402
 from engines.slurm import Slurm  # noqa: E402
 from hold import Hold  # noqa: E402
+from input_error import InputError  # noqa: E402
 from plan import Plan  # noqa: E402
 from results import Results  # noqa: E402
 
@@ -108,6 +111,64 @@ class Ending(Engine):
 
     def wait(self):
         pass
+
+
+class Beginnings(unittest.TestCase):
+    """A driver that finds the tasks of another one."""
+
+    def setUp(self):
+        scratch = tempfile.TemporaryDirectory()
+        self.addCleanup(scratch.cleanup)
+        self.folder = pathlib.Path(scratch.name)
+        (self.folder / "tasks").mkdir()
+        (self.folder / "hosts").write_text("ant\n")
+
+    def found(self, engine, by, handle, ending):
+        """Returns a driver with this engine, and a task of two points, one of which ran, that the engine `by` started."""
+        task = blocks.Task("", 0, 1, [("--index=a",), ("--index=b",)], self.folder / "tasks", "n1", by, handle)
+        task.save()
+        line = {"point": 0, "node": "n1", "began": 1, "ended": 2, "exit": 0, "said": "", "document": {"status": "ok", "reason": ""}}
+        task.file(ending).write_text(json.dumps(line) + "\n")
+        points = [definition.Point(0, "", None, arguments) for arguments in task.arguments]
+        plan = Plan(definition.Experiment("sweep", "", "", "", 1, [], points), {"": Results(self.folder, "binary")})
+        with Hold(self.folder) as hold:
+            return Driver(plan, engine, self.folder, hold)
+
+    def test_a_task_that_may_run_elsewhere_is_refused_and_stays(self):
+        local, hosts = Local("harness"), Hosts(self.folder / "hosts", "harness", [])
+        for engine, by, handle, said in (
+            (local, "hosts", {"host": os.uname().nodename}, "--on=hosts started it, and it may still run"),
+            (local, "slurm", {"name": "ours", "index": 0}, "--on=slurm started it"),
+            (hosts, "slurm", {"name": "ours", "index": 0}, "--on=slurm started it"),
+            (hosts, "hosts", {"host": "login2"}, "login2 started it"),
+        ):
+            with self.subTest(by=by, engine=engine.name):
+                with self.assertRaisesRegex(InputError, said):
+                    self.found(engine, by, handle, "records.part")
+                self.assertEqual({path.name for path in (self.folder / "tasks").iterdir()}, {"block0-try1.json", "block0-try1.records.part"})
+
+    def test_a_task_of_another_engine_that_has_ended_is_collected(self):
+        for by, ending in (("hosts", "records"), ("local", "records.part")):   # one of local ends with its driver
+            driver = self.found(Local("harness"), by, {}, ending)
+            self.addCleanup(driver.said.close)
+            driver.collect()
+            self.assertEqual(list(driver.plan.results[""].known), [(("--index=a",), 0)])
+            self.assertEqual(list((self.folder / "tasks").iterdir()), [])
+
+    def test_a_block_goes_on_where_it_began_or_begins_anew(self):
+        with mock.patch.dict(os.environ, LATCHLAB_NODE="n2"), contextlib.redirect_stderr(io.StringIO()) as said:
+            driver = self.found(Local("harness"), "local", {}, "records.part")
+            self.addCleanup(driver.said.close)
+            driver.collect()
+            (task,) = driver.next_tasks()
+        self.assertEqual((len(task.arguments), task.node), (2, ""))
+        self.assertIn("block0: node n1 is not this machine; 1 results are put aside", said.getvalue())
+        with mock.patch.dict(os.environ, LATCHLAB_NODE="n1"):
+            driver = self.found(Local("harness"), "local", {}, "records.part")
+            self.addCleanup(driver.said.close)
+            driver.collect()
+            (task,) = driver.next_tasks()
+        self.assertEqual((task.arguments, task.node), ([("--index=b",)], "n1"))
 
 
 class Ends(unittest.TestCase):

@@ -1,5 +1,6 @@
 """What runs the tasks of a sweep: an engine. Every engine is an Engine (engines/engine.py) and has
 
+    name               as --on takes it
     kinds              names of the kinds of machines, each with a folder of its own; [""] if all results go into one
     at_once            how many tasks it takes at a time; a task's points are chosen when it starts
     width              how many tasks run at a time, for an estimate of the time
@@ -7,7 +8,8 @@
     prepare()          checks, and makes a binary for each kind; raises InputError
     harness(kind)      the path of that binary; before prepare() it may be that of this machine
     start(tasks)       hands the tasks over, all or none; raises InputError if they are refused. It sets task.handle, saves the task
-    lost(kind, node)   True if a block that began on the node cannot go on there, but may begin anew on another
+    lost(kind, node)   why a block that began on the node cannot go on there, but may begin anew on another; "" if it can
+    foreign(task)      why it cannot be told here whether a task still runs; "" if it can
     place(kind, node, tasks)   the node of a new task beside these tasks, which have not ended: "" for any, None if it has to wait.
                        `node` is the one that ran the beginning of its block, or ""
     live(tasks)        those of the tasks that may still write

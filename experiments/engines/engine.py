@@ -2,6 +2,7 @@
 
 
 class Engine:
+    name = ""
     at_once = 1
 
     @property
@@ -18,4 +19,8 @@ class Engine:
         return node if len(tasks) < self.at_once else None
 
     def lost(self, _kind, _node):
-        return False
+        return ""
+
+    def foreign(self, task):
+        # A task of `local` ends with its driver, and one driver at a time has the folder.
+        return "" if task.engine in ("", "local", self.name) else f"--on={task.engine} started it"

@@ -105,6 +105,7 @@ def last_line(text, otherwise):
 
 
 class Hosts(Engine):
+    name = "hosts"
     ssh = SSH
 
     def __init__(self, path, harness, words, pairs=(), out=None):
@@ -189,7 +190,13 @@ class Hosts(Engine):
         return next((host for host in self.answering(kind) if host not in busy and node in ("", host)), None)
 
     def lost(self, kind, node):
-        return node not in self.answering(kind)
+        if node in self.answering(kind):
+            return ""
+        return "does not answer" if node in self.hosts else "is no host of the file"
+
+    def foreign(self, task):
+        other = task.handle.get("host", os.uname().nodename)
+        return super().foreign(task) or ("" if other == os.uname().nodename else f"{other} started it")
 
     def start(self, tasks):
         for task in tasks:
@@ -200,7 +207,7 @@ class Hosts(Engine):
                     open(task.file("log"), "ab") as log:
                 child = subprocess.Popen(command, stdin=points, stdout=records, stderr=log, start_new_session=True)
             self.children[task.name] = child
-            task.handle = {"boot": boot(), "group": child.pid, "started": started_at(child.pid)}
+            task.handle = {"host": os.uname().nodename, "boot": boot(), "group": child.pid, "started": started_at(child.pid)}
             task.save()
 
     def live(self, tasks):

@@ -1,4 +1,5 @@
 """Runs the tasks of a sweep on this machine, one after the other."""
+import os
 import pathlib
 import signal
 import subprocess
@@ -11,7 +12,13 @@ SCRIPT = pathlib.Path(__file__).resolve().parents[1] / "block.sh"
 LOOK = 0.1   # seconds between two looks at the records; only reports wait for it
 
 
+def here():
+    """Names this machine as block.sh does."""
+    return os.environ.get("LATCHLAB_NODE") or os.environ.get("SLURMD_NODENAME") or os.uname().nodename
+
+
 class Local(Engine):
+    name = "local"
     kinds = [""]
 
     def __init__(self, harness):
@@ -23,6 +30,9 @@ class Local(Engine):
 
     def harness(self, _kind):
         return self.binary
+
+    def lost(self, _kind, node):
+        return "" if node == here() else "is not this machine"
 
     def start(self, tasks):
         (task,) = tasks

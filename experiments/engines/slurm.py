@@ -118,6 +118,7 @@ class Job:
 
 @dataclass
 class Slurm(Engine):
+    name = "slurm"
     binary: pathlib.Path   # the harness of this machine
     options: dict
     kinds: list
@@ -343,10 +344,12 @@ class Slurm(Engine):
 
     def lost(self, kind, node):
         if not shutil.which("sinfo"):
-            return False
+            return ""
         nodes = self.matching(kind)
         here = [each for each in nodes if each.name == node]
-        return not any(each.is_up for each in here) and any(each.is_up for each in nodes)
+        if any(each.is_up for each in here) or not any(each.is_up for each in nodes):
+            return ""
+        return "is down" if here else f"is no node of {kind}"
 
     def wait(self):
         time.sleep(min(self.pause, 2))
