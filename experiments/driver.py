@@ -141,10 +141,14 @@ class Driver:
     def emit(self):
         """Collects what came of earlier scripts, and has scripts written for what is missing. Returns how many tasks wait to be run, and
         the paths of the new scripts."""
+        self.engine.by_hand = True
         waiting = [task for task in self.tasks if not task.has_begun]
         try:
             self.tasks = [task for task in self.tasks if task.has_begun]
             self.collect()
+            for task in self.tasks:
+                print(f"sweep: {task.name} has begun and not ended; if it was killed, say so: "
+                      f"mv {task.file('records.part')} {task.file('records')}", file=sys.stderr)
             self.tasks += waiting
             tasks = self.next_tasks()
             self.tasks += tasks

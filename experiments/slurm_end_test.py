@@ -82,6 +82,74 @@ class Words(unittest.TestCase):
                 self.assertEqual(self.end(log, shown), end)
 
 
+class Emitted(unittest.TestCase):
+    """Tasks of a script, which the user runs by block.sh where no Slurm is, or where it does not know the node."""
+
+    def setUp(self):
+        scratch = tempfile.TemporaryDirectory()
+        self.addCleanup(scratch.cleanup)
+        self.folder = pathlib.Path(scratch.name) / "out"
+        self.tools = pathlib.Path(scratch.name) / "tools"
+        self.tools.mkdir()
+        path = mock.patch.dict(os.environ, PATH=str(self.tools))
+        path.start()
+        self.addCleanup(path.stop)
+        self.said = io.StringIO()
+
+    def tool(self, name, text):
+        (self.tools / name).write_text(f"#!/bin/sh\n{text}\n")
+        (self.tools / name).chmod(0o755)
+
+    def emit(self):
+        """Gives the command. Returns how many tasks wait, and the new scripts; `plan` is what is known then."""
+        points = [definition.Point(0, "", None, (f"--index={name}",)) for name in "ab"]
+        builds = mock.Mock(binaries={"zen4": pathlib.Path("harness")})
+        with Hold(self.folder, ["zen4"]) as hold, contextlib.redirect_stderr(self.said):
+            self.plan = Plan(definition.Experiment("sweep", "", "", "", 1, [], points), {"zen4": Results(self.folder / "zen4", "binary")})
+            return Driver(self.plan, Slurm(pathlib.Path("harness"), {}, ["zen4"], builds), self.folder, hold).emit()
+
+    def runs(self, task, count):
+        """Notes that so many points of a task ran on pbs1, and that another one began there."""
+        document = {"status": "ok", "reason": ""}
+        lines = [{"point": each, "node": "pbs1", "began": 1, "ended": 2, "exit": 0, "said": "", "document": document}
+                 for each in range(count)]
+        path = self.folder / f"tasks/{task}.records.part"
+        path.write_text("".join(json.dumps(line) + "\n" for line in [*lines, {"begins": count, "node": "pbs1", "at": 2}]))
+        return path
+
+    def test_a_task_that_runs_is_left_alone_until_it_or_the_user_says_that_it_has_ended(self):
+        self.assertEqual(self.emit()[0], 1)
+        records = self.runs("zen4-block0-try1", 1)
+        for _ in range(2):
+            self.assertEqual(self.emit(), (1, []))
+            self.assertEqual(self.plan.done("zen4"), 1)
+            self.assertTrue(records.exists())
+        self.assertIn(f"zen4-block0-try1 has begun and not ended; if it was killed, say so: mv {records} ", self.said.getvalue())
+        records.rename(records.with_suffix(""))
+        waiting, (script,) = self.emit()
+        self.assertEqual((waiting, self.plan.done("zen4")), (1, 1))
+        self.assertIn("--nodelist=pbs1\n", script.read_text())   # the rest belongs there
+
+    def test_a_node_that_slurm_does_not_know_is_not_down(self):
+        self.tool("squeue", "true")
+        self.tool("sinfo", "echo 'n1|idle|zen4|bench|bench*'")
+        self.emit()
+        records = self.runs("zen4-block0-try1", 1)
+        self.assertEqual(self.emit(), (1, []))   # no job of Slurm runs it
+        records.rename(records.with_suffix(""))
+        self.assertIn("--nodelist=pbs1\n", self.emit()[1][0].read_text())
+        self.assertFalse((self.folder / "zen4/aside.jsonl").exists())
+
+    def test_a_job_that_has_left_the_queue_has_ended(self):
+        self.tool("squeue", "true")
+        self.emit()
+        self.runs("zen4-block0-try1", 1)
+        handle = json.loads((self.folder / "tasks/zen4-block0-try1.json").read_text())["handle"]
+        (self.folder / f"tasks/slurm/{handle['name']}-0.log").touch()   # Slurm ran it
+        waiting, scripts = self.emit()
+        self.assertEqual((waiting, len(scripts)), (1, 1))
+
+
 class Ending(Engine):
     """Runs some points of each task, and ends it in the next one: `ends` has how many, and the End. The last task runs all of its."""
 

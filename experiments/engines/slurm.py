@@ -131,6 +131,7 @@ class Slurm(Engine):
     told: dict = field(default_factory=dict)     # length of the log of each task
     looked: float = 0     # when squeue last answered
     pause: float = FIRST
+    by_hand: bool = False   # True if the user runs the tasks, perhaps on nodes that Slurm does not know
 
     # --- before anything starts
 
@@ -340,7 +341,14 @@ class Slurm(Engine):
                         ask("scancel", job.id)
                     task.handle["lost"] = True
                     del self.queue[task.handle["name"], task.handle["index"]]
-        return [task for task in tasks if not task.is_whole and (self.job_of(task) or not self.looked_since(task.handle.get("name")))]
+        return [task for task in tasks if not self.has_ended(task)]
+
+    def has_ended(self, task):
+        """A task of a script that runs outside of Slurm has ended if its records are whole; the user may make them so. One that has not
+        begun ends when a driver takes over, since block.sh does not start without its points."""
+        if task.is_whole or self.job_of(task) or not self.looked_since(task.handle.get("name")):
+            return task.is_whole
+        return "emitted" not in task.handle or not task.has_begun or self.log_file(task).exists()
 
     def lost(self, kind, node):
         if not shutil.which("sinfo"):
@@ -348,6 +356,8 @@ class Slurm(Engine):
         nodes = self.matching(kind)
         here = [each for each in nodes if each.name == node]
         if any(each.is_up for each in here) or not any(each.is_up for each in nodes):
+            return ""
+        if not here and self.by_hand:
             return ""
         return "is down" if here else f"is no node of {kind}"
 
@@ -396,10 +406,13 @@ class Slurm(Engine):
 
     def log_of(self, task):
         try:
-            path = task.folder / "slurm" / f"{task.handle['name']}-{task.handle['index']}.log"
-            return path.read_text(encoding="utf-8", errors="replace")
-        except (OSError, KeyError):
+            return self.log_file(task).read_text(encoding="utf-8", errors="replace")
+        except OSError:
             return ""
+
+    def log_file(self, task):
+        """The log that Slurm makes when the job of a task begins."""
+        return task.folder / "slurm" / f"{task.handle.get('name')}-{task.handle.get('index')}.log"
 
     def shown(self, task):
         """What Slurm still knows of the job of a task."""
