@@ -52,17 +52,17 @@ class Driver:
         for kind, replicate in self.plan.blocks():
             if len(self.tasks) + len(tasks) >= self.engine.at_once:
                 break
-            if (kind, replicate) in busy or not (pending := self.plan.pending(kind, replicate)):
+            if (kind, replicate) in busy or not self.plan.block(kind, replicate).left:
                 continue
             node = self.plan.node_of(kind, replicate)
             if node and (why := self.engine.lost(kind, node)):   # the rest of the block cannot be paired with what another node measured
-                aside = self.plan.results[kind].put_aside(replicate)
-                pending = self.plan.pending(kind, replicate)
+                aside = self.plan.put_aside(kind, replicate)
                 print(f"sweep: {kind + ' ' if kind else ''}block{replicate}: node {node} {why}; {aside} results are put aside, and the "
                       "block begins anew on another", file=sys.stderr, flush=True)
                 node = ""
             if (node := self.engine.place(kind, node, self.tasks + tasks)) is None:
                 continue
+            pending = self.plan.pending(kind, replicate)
             attempt = self.tries[kind, replicate] = self.tries.get((kind, replicate), 0) + 1
             task = blocks.Task(kind, replicate, attempt, [point.arguments for _, point in pending], self.folder, node, self.engine.name)
             task.write([place for place, _ in pending])
@@ -78,14 +78,14 @@ class Driver:
                 self.fail(task, outcome.arguments, outcome.failure)
             elif point := self.points.get(outcome.arguments):   # an earlier command may have had others
                 if (point.arguments, task.replicate) not in self.plan.results[task.kind].known:
-                    self.plan.results[task.kind].add(point, task.replicate, outcome.document, outcome.run)
+                    self.plan.keep(task.kind, point, task.replicate, outcome.document, outcome.run)
         if task.running is not None and task.running != before:
             self.report(task)
 
     def fail(self, task, arguments, reason):
         if arguments not in self.points:
             return
-        self.plan.failures[task.kind, arguments, task.replicate] = reason
+        self.plan.fail(task.kind, arguments, task.replicate, reason)
         record = {"kind": task.kind, "arguments": arguments, "replicate": task.replicate, "reason": reason}
         self.said.write(json.dumps(record) + "\n")
         self.said.flush()

@@ -1,10 +1,13 @@
 """What a sweep has to run, and how much of it is done: the same for the program that runs it and for one that looks at it."""
+import bisect
 import json
 import statistics
 import sys
+from dataclasses import dataclass
 
 import blocks
 import definition
+import gaps
 import hold
 from input_error import InputError
 from results import Results, digest
@@ -15,24 +18,69 @@ WHOLE = {"sweep.json", "results.jsonl", "failures.jsonl", "kinds.json"}
 OURS = WHOLE | {f"{name}.part" for name in WHOLE} | {"tasks", "aside.jsonl", "sbatch", "machines.svg"}
 
 
+@dataclass
+class Block:
+    left: dict   # arguments -> (place in the block, point) of each point that still has to run, in their order
+    node: str    # that ran its last run
+
+
 class Plan:
-    """The blocks of an experiment on each kind of machine. `results` has the Results of each kind."""
+    """The blocks of an experiment on each kind of machine. `results` has the Results of each kind.
+
+    The first question about a kind looks at all of its results. From then on, keep, fail and put_aside bring the answers up to date, so
+    that a run costs the driver no look at the others."""
 
     def __init__(self, experiment, results, failures=None):
         self.experiment, self.results = experiment, results
         self.failures = failures or {}   # (kind, arguments, replicate) -> reason
         self.size = len(experiment.distinct())   # runs of a block
+        self.read = {}     # kind -> its blocks
+        self.took = None   # times of the runs, sorted
+
+    def block(self, kind, replicate):
+        if kind not in self.read:
+            results = self.results[kind]
+            gone = {arguments for (arguments, _), document in results.known.items() if gaps.of_all(document)}
+            nodes = {of: run.get("node", "") for (_, of), run in results.runs.items()}
+            self.read[kind] = [
+                Block({
+                    point.arguments: (place, point)
+                    for place, point in enumerate(blocks.order(self.experiment, of))
+                    if (point.arguments, of) not in results.known
+                    and (kind, point.arguments, of) not in self.failures
+                    and point.arguments not in gone
+                }, nodes.get(of, ""))
+                for of in range(self.experiment.replicates)
+            ]
+        return self.read[kind][replicate]
+
+    def keep(self, kind, point, replicate, document, run):
+        """Keeps a result. Raises OSError."""
+        self.results[kind].add(point, replicate, document, run)
+        if self.took is not None and "ended" in run:
+            bisect.insort(self.took, run["ended"] - run["began"])
+        of_all = gaps.of_all(document)
+        for of, block in enumerate(self.read.get(kind, ())):
+            if of == replicate:
+                block.node = run.get("node", "")
+            if of == replicate or of_all:
+                block.left.pop(point.arguments, None)
+
+    def fail(self, kind, arguments, replicate, reason):
+        self.failures[kind, arguments, replicate] = reason
+        if replicate < self.experiment.replicates:
+            self.block(kind, replicate).left.pop(arguments, None)
+
+    def put_aside(self, kind, replicate):
+        """Moves the results of a block aside, so that it begins anew. Returns how many those are. Raises OSError."""
+        aside = self.results[kind].put_aside(replicate)
+        self.read.pop(kind, None)
+        self.took = None
+        return aside
 
     def pending(self, kind, replicate):
         """Returns the points of a block that still have to run, each with its place in the block."""
-        results = self.results[kind]
-        return [
-            (place, point)
-            for place, point in enumerate(blocks.order(self.experiment, replicate))
-            if (point.arguments, replicate) not in results.known
-            and (kind, point.arguments, replicate) not in self.failures
-            and results.why_left_out(point) is None
-        ]
+        return list(self.block(kind, replicate).left.values())
 
     def blocks(self):
         return [(kind, replicate) for kind in self.results for replicate in range(self.experiment.replicates)]
@@ -41,7 +89,7 @@ class Plan:
         return self.size * len(self.blocks())
 
     def left(self, kind):
-        return sum(len(self.pending(kind, replicate)) for replicate in range(self.experiment.replicates))
+        return sum(len(self.block(kind, replicate).left) for replicate in range(self.experiment.replicates))
 
     def done(self, kind):
         results = self.results[kind]
@@ -50,20 +98,20 @@ class Plan:
 
     def node_of(self, kind, replicate):
         """Returns the node that ran the beginning of a block, so that it runs the rest too; "" if any may."""
-        runs = self.results[kind].runs
-        nodes = [run.get("node", "") for (_, of), run in runs.items() if of == replicate]
-        return nodes[-1] if nodes else ""
+        return self.block(kind, replicate).node
 
     def seconds(self):
         """The median time of the runs so far; None before the first."""
-        took = [run["ended"] - run["began"] for results in self.results.values() for run in results.runs.values() if "ended" in run]
-        return statistics.median(took) if took else None
+        if self.took is None:
+            runs = [run for results in self.results.values() for run in results.runs.values()]
+            self.took = sorted(run["ended"] - run["began"] for run in runs if "ended" in run)
+        return statistics.median(self.took) if self.took else None
 
     def seconds_left(self, at_once):
         """Estimates the time that is left if so many tasks run at once; None before the first result."""
         if (each := self.seconds()) is None:
             return None
-        runs = [len(self.pending(*block)) for block in self.blocks()]
+        runs = [len(self.block(*block).left) for block in self.blocks()]
         return each * max(sum(runs) / at_once, max(runs, default=0))
 
 

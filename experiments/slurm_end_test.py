@@ -15,6 +15,7 @@ import experiment_testing  # noqa: F401  # the path of modules
 
 import blocks  # noqa: E402
 import definition  # noqa: E402
+import gaps  # noqa: E402
 from driver import TRIES, Driver  # noqa: E402
 from engines.end import End  # noqa: E402
 from engines.engine import Engine  # noqa: E402
@@ -179,6 +180,50 @@ class Ending(Engine):
 
     def wait(self):
         pass
+
+
+class Plans(unittest.TestCase):
+    def setUp(self):
+        scratch = tempfile.TemporaryDirectory()
+        self.addCleanup(scratch.cleanup)
+        self.folder = pathlib.Path(scratch.name)
+        self.enterContext(mock.patch("os.fsync"))
+
+    def plan(self, points, replicates):
+        points = [definition.Point(0, "", None, (f"--threads={each}",)) for each in range(points)]
+        return Plan(definition.Experiment("sweep", "", "", "", replicates, [], points), {"": Results(self.folder, "binary")})
+
+    def keep(self, plan, point, replicate, status="ok"):
+        run = {"node": "n1", "began": 1, "ended": 2 + point.arguments.__hash__() % 7}
+        plan.keep("", point, replicate, {"status": status, "reason": "", "throughput": None}, run)
+
+    def test_a_run_costs_no_look_at_the_others(self):
+        plan = self.plan(60, 5)
+        with mock.patch("gaps.of_all", side_effect=gaps.of_all) as looks, mock.patch("blocks.order", side_effect=blocks.order) as orders:
+            for replicate in range(5):
+                for _, point in plan.pending("", replicate):
+                    self.keep(plan, point, replicate)
+                    plan.left("")
+                    plan.seconds_left(1)
+        self.assertEqual(plan.left(""), 0)
+        self.assertEqual(orders.call_count, 5)
+        self.assertEqual(looks.call_count, 5 * 60)
+
+    def test_answers_are_those_of_a_plan_that_reads_the_results_anew(self):
+        plan = self.plan(6, 3)
+        points = plan.experiment.points
+        steps = [lambda: self.keep(plan, points[0], 1), lambda: plan.fail("", points[1].arguments, 0, "x"),
+                 lambda: self.keep(plan, points[2], 2, "skipped"), lambda: self.keep(plan, points[3], 2),
+                 lambda: plan.fail("", points[1].arguments, 7, "x"), lambda: plan.put_aside("", 2), lambda: self.keep(plan, points[0], 2)]
+        for step in steps:
+            plan.seconds_left(1)
+            step()
+            anew = self.plan(6, 3)
+            anew.failures = plan.failures
+            for replicate in range(3):
+                self.assertEqual(plan.pending("", replicate), anew.pending("", replicate))
+                self.assertEqual(plan.node_of("", replicate), anew.node_of("", replicate))
+            self.assertEqual((plan.left(""), plan.seconds_left(2)), (anew.left(""), anew.seconds_left(2)))
 
 
 class Beginnings(unittest.TestCase):
