@@ -14,6 +14,7 @@ from input_error import InputError
 
 TRIES = 3     # tasks in a row that may end before a block makes progress
 REPORT = 10   # seconds between two reports, for engines that run many tasks at once
+AGAIN, PATIENCE = 20, 300   # seconds between two tries to start tasks that are refused in the middle of a sweep, and of all such tries
 
 
 class Driver:
@@ -44,6 +45,9 @@ class Driver:
             block = task.kind, task.replicate
             self.tries[block] = max(self.tries.get(block, 0), task.attempt)
         self.reported = time.monotonic()
+        self.began = False   # True once this call has started a task
+        self.refused = None  # when the engine began to refuse tasks since
+        self.again = 0       # no task is started before this time
 
     def next_tasks(self):
         """Returns new tasks for blocks that have none, as many as the engine takes."""
@@ -173,12 +177,28 @@ class Driver:
     def start(self, tasks):
         try:
             self.engine.start(tasks)
-        except InputError:
+        except InputError as error:
             for task in tasks:
                 task.forget()
-            raise
+            self.bear(tasks, error)
+            return
         self.tasks += tasks
-        self.hold.kept = True
+        self.hold.kept = self.began = True
+        self.refused = None
+
+    def bear(self, tasks, error):
+        """Goes on although tasks are refused, if others of this call were not. Raises InputError otherwise, and lists what goes on."""
+        if not self.began:
+            raise InputError(f"{error}; {self.engine.stop()}" if self.tasks else str(error))
+        now = time.monotonic()
+        if self.refused is None:
+            self.refused = now
+            print(f"sweep: {error}; {len(self.tasks)} others go on, and for {PATIENCE} s it is tried again", file=sys.stderr, flush=True)
+        elif now - self.refused >= PATIENCE:
+            for task in tasks:
+                for arguments in task.arguments:
+                    self.fail(task, arguments, str(error))
+        self.again = now + AGAIN
 
     def run(self):
         """Runs everything that is left. Raises KeyboardInterrupt with what to tell the user."""
@@ -186,10 +206,11 @@ class Driver:
             while True:
                 self.hold.check()
                 self.collect()
-                if tasks := self.next_tasks():
-                    self.start(tasks)
-                elif not self.tasks:
-                    return
+                if time.monotonic() >= self.again:
+                    if tasks := self.next_tasks():
+                        self.start(tasks)
+                    elif not self.tasks:
+                        return
                 self.engine.wait()
         except KeyboardInterrupt:
             said = self.engine.stop()

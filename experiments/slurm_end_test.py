@@ -284,14 +284,28 @@ class Beginnings(unittest.TestCase):
         self.assertEqual((task.arguments, task.node), ([("--index=b",)], "n1"))
 
 
+class Refusing(Ending):
+    """Refuses the tasks whose number, from 0 on, is in `refuses`."""
+
+    def __init__(self, refuses, ends):
+        super().__init__(ends)
+        self.refuses, self.asked = refuses, 0
+
+    def start(self, tasks):
+        self.asked += 1
+        if self.asked - 1 in self.refuses:
+            raise InputError("no controller")
+        super().start(tasks)
+
+
 class Ends(unittest.TestCase):
-    def drive(self, *ends):
+    def drive(self, *ends, refuses=()):
         """Drives five points, a to e, through these ends. Returns the points that ran, in that order if one block, and what failed."""
         with tempfile.TemporaryDirectory() as scratch, contextlib.redirect_stderr(io.StringIO()):
             folder = pathlib.Path(scratch)
             points = [definition.Point(0, "", None, (f"--index={name}",)) for name in "abcde"]
             plan = Plan(definition.Experiment("sweep", "", "", "", 1, [], points), {"": Results(folder, "binary")})
-            engine = Ending(ends)
+            engine = Refusing(refuses, ends)
             with Hold(folder) as hold:
                 Driver(plan, engine, folder, hold).run()
             self.assertEqual(list((folder / "tasks").iterdir()), [])
@@ -312,6 +326,16 @@ class Ends(unittest.TestCase):
 
     def test_the_point_to_blame_fails_alone(self):
         self.assertEqual(self.drive((0, End("time", True, True))), (4, {self.order[0]: "time"}))
+
+    def test_a_submission_that_is_refused_in_the_middle_is_tried_again(self):
+        taken = End("taken", False, True)
+        with mock.patch("driver.AGAIN", 0):
+            self.assertEqual(self.drive((2, taken), refuses=(1, 2, 3, 4, 5)), (5, {}))
+            with mock.patch("driver.PATIENCE", 0):
+                ran, failed = self.drive((2, taken), refuses=range(1, 9))
+        self.assertEqual((ran, failed), (2, dict.fromkeys(self.order[2:], "no controller")))
+        with self.assertRaisesRegex(InputError, "^no controller$"):
+            self.drive(refuses=(0,))
 
     def test_a_task_that_is_not_tried_again_fails_whole(self):
         ran, failed = self.drive((3, End("cancelled", False, False)))

@@ -253,8 +253,8 @@ class Slurm(unittest.TestCase):
             ("slurm:constraint=a b", "'a b' must be a feature"),
             ("slurm:constraint=zen4+zen4", "be there once"),
             ("slurm:constraint=tasks", "'tasks' must be a feature"),
-            ("slurm:mem=100G", "Batch job submission failed: Requested node configuration is not available; nothing is submitted"),
-            ("slurm:constraint=zen4,time=soon", "Invalid --time specification; nothing is submitted"),
+            ("slurm:mem=100G", "Batch job submission failed: Requested node configuration is not available; none of these tasks is submitted"),
+            ("slurm:constraint=zen4,time=soon", "Invalid --time specification; none of these tasks is submitted"),
         ):
             with self.subTest(on=on):
                 out = self.folder / f"out{on.count('=')}{len(on)}"

@@ -291,7 +291,7 @@ class Slurm(Engine):
         """Cancels arrays by their names, and says what is left of them."""
         try:
             ask("scancel", f"--name={','.join(names)}")
-            return "nothing is submitted"
+            return "none of these tasks is submitted"
         except InputError:
             return f"perhaps jobs were submitted: scancel --name={','.join(names)}"
 
