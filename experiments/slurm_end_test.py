@@ -182,6 +182,28 @@ class Ending(Engine):
         pass
 
 
+class Waits(unittest.TestCase):
+    def test_the_reason_of_a_job_that_may_wait_for_ever_is_told_once_and_kept(self):
+        with tempfile.TemporaryDirectory() as scratch, contextlib.redirect_stderr(io.StringIO()) as said:
+            folder = pathlib.Path(scratch)
+            (folder / "squeue").write_text(f"#!/bin/sh\nexec cat {folder}/queue\n")
+            (folder / "squeue").chmod(0o755)
+            self.enterContext(mock.patch.dict(os.environ, PATH=f"{folder}:{os.environ['PATH']}"))
+            handles = [{"name": "latchlab-x", "index": index, "job": "7"} for index in (0, 1)]
+            tasks = [blocks.Task("", index, 1, [("a",)], folder, handle=handles[index]) for index in (0, 1)]
+            slurm = Slurm(pathlib.Path("harness"), {}, ["slurm"], None)
+            for reason, kept in (("Priority", ""), ("PartitionTimeLimit", "PartitionTimeLimit"), ("PartitionTimeLimit", "PartitionTimeLimit"),
+                                 ("Resources", "")):
+                (folder / "queue").write_text(f"latchlab-x|0|7|7|PENDING|{reason}\nlatchlab-x|1|7|8|RUNNING|None\nother|N/A|9|9|PENDING|Held\n")
+                slurm.looked = 0
+                self.assertEqual(slurm.live(tasks), tasks)
+                self.assertEqual([task.handle.get("waits", "") for task in tasks], [kept, ""])
+                if kept:
+                    self.assertEqual(blocks.tasks_in(folder)[0].handle["waits"], kept)
+        self.assertEqual(said.getvalue(), "sweep: 1 jobs wait: PartitionTimeLimit (such as 7_0); if they can never run, interrupt and "
+                                          "scancel\n")
+
+
 class Plans(unittest.TestCase):
     def setUp(self):
         scratch = tempfile.TemporaryDirectory()

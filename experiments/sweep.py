@@ -151,6 +151,8 @@ def status(folder):
         if task.running is not None:
             since = f" for {time.time() - task.since:.0f} s"
             print(f"{task.name}{f' on {task.where}' if task.where else ''}: {' '.join(task.arguments[task.running])}{since}")
+        elif waits := task.handle.get("waits"):
+            print(f"{task.name} waits: {waits}")
     for (kind, arguments, replicate), reason in plan.failures.items():
         print(f"failed: {kind + ' ' if kind else ''}block {replicate}: {' '.join(arguments)}: {reason}")
 

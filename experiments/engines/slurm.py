@@ -21,6 +21,7 @@ import re
 import shlex
 import shutil
 import subprocess
+import sys
 import time
 import uuid
 from dataclasses import dataclass, field
@@ -36,6 +37,7 @@ MOST = 1000           # tasks of an array: Slurm's default of MaxArraySize is 10
 FIRST, LAST = 1, 15   # seconds between two looks at the queue: FIRST after a change there or in a log, up to LAST while there is none
 SILENCE = 300         # seconds for which slurmctld may be silent before the driver ends
 DOWN = re.compile("down|drain|drng|fail|error|unk", re.IGNORECASE)   # the beginnings of states; a node that saves power is up
+USUAL = {"None", "Priority", "Resources", "BeginTime", "Cleaning", "Prolog"}   # reasons of jobs that start when their turn comes
 
 # What a log says of an end, in the order of looking.
 MEMORY = re.compile(r"(exceeded memory limit.*|[Oo]ut [Oo]f [Mm]emory.*|oom[-_ ]kill.*)")
@@ -115,6 +117,11 @@ class Job:
     state: str
     reason: str
 
+    @property
+    def waits(self):
+        """Why the job may wait for ever, as Slurm says it; "" if nothing tells so."""
+        return self.reason if self.state == "PENDING" and self.reason not in USUAL else ""
+
 
 @dataclass
 class Slurm(Engine):
@@ -128,6 +135,7 @@ class Slurm(Engine):
     submitted: dict = field(default_factory=dict)   # name of an array -> when it was submitted
     jobs: dict = field(default_factory=dict)     # name of an array -> its number
     mine: set = field(default_factory=set)       # names of arrays with tasks of this sweep
+    waits: set = field(default_factory=set)      # reasons of jobs that may wait for ever
     told: dict = field(default_factory=dict)     # length of the log of each task
     looked: float = 0     # when squeue last answered
     pause: float = FIRST
@@ -317,7 +325,19 @@ class Slurm(Engine):
                 queue[name, int(index) if index.isdigit() else 0] = Job(f"{array}_{index}" if index.isdigit() else single, state, reason)
         self.pause = FIRST if queue != self.queue else min(LAST, self.pause * 1.5)
         self.queue, self.looked = queue, now
+        self.tell_waits()
         return True
+
+    def tell_waits(self):
+        """Prints each new reason for which jobs of this sweep may wait for ever."""
+        jobs = {}
+        for (name, _), job in self.queue.items():
+            if name in self.mine and job.waits:
+                jobs.setdefault(job.waits, []).append(job.id)
+        for reason in sorted(jobs.keys() - self.waits):
+            print(f"sweep: {len(jobs[reason])} jobs wait: {reason} (such as {jobs[reason][0]}); if they can never run, interrupt and scancel",
+                  file=sys.stderr, flush=True)
+        self.waits = set(jobs)
 
     def looked_since(self, name):
         """True if squeue answered after an array was submitted, so that the queue tells whether it has ended."""
@@ -336,6 +356,10 @@ class Slurm(Engine):
         if self.look():
             for task in tasks:
                 job = self.job_of(task)
+                waits = job.waits if job else ""
+                if waits != task.handle.get("waits", ""):   # for ./bench sweep status
+                    task.handle["waits"] = waits
+                    task.save()
                 if task.node and job and job.state == "PENDING" and self.lost(task.kind, task.node):   # it would wait for ever
                     with contextlib.suppress(InputError):   # it has just ended
                         ask("scancel", job.id)
