@@ -27,9 +27,9 @@ class Driver:
             for kind in engine.kinds:
                 plans.folder_of(folder, kind).mkdir(exist_ok=True)
             self.tasks = blocks.tasks_in(self.folder)
-            self.said = open(folder / "failures.jsonl", "w", encoding="utf-8")
+            self.said = open(folder / "failures.jsonl", "wb", buffering=0)   # a write fails where it is made, and close cannot
         except OSError as error:
-            raise InputError(f"--out: {error.filename}: {error.strerror}") from None
+            raise InputError(f"--out: {error.filename or folder}: {error.strerror}") from None
         if strange := {task.kind for task in self.tasks} - set(engine.kinds):
             raise InputError(f"--on: {folder} has a task of kind '{min(strange)}', which --on does not name; go on with the --on that did")
         for task in self.tasks:
@@ -91,8 +91,10 @@ class Driver:
             return
         self.plan.fail(task.kind, arguments, task.replicate, reason)
         record = {"kind": task.kind, "arguments": arguments, "replicate": task.replicate, "reason": reason}
-        self.said.write(json.dumps(record) + "\n")
-        self.said.flush()
+        try:
+            self.said.write(json.dumps(record).encode() + b"\n")
+        except OSError as error:
+            raise OSError(error.errno, error.strerror, self.said.name) from None
 
     def finish(self, task):
         """Settles a task that has ended."""
@@ -214,8 +216,11 @@ class Driver:
                 self.engine.wait()
         except KeyboardInterrupt:
             said = self.engine.stop()
-            for task in self.tasks:
-                self.take(task)
+            try:
+                for task in self.tasks:
+                    self.take(task)
+            except OSError:
+                pass   # the files of the task still have the outcome
             raise KeyboardInterrupt(said) from None
         except InputError:
             if self.hold.lost:   # the other driver begins tasks of its own

@@ -65,7 +65,7 @@ class Hold:
             self.file.unlink(missing_ok=True)
             self.remove([self.folder / "tasks", *self.outer])
             if isinstance(error, OSError):
-                raise InputError(f"--out: {error.filename}: {error.strerror}") from None
+                raise InputError(f"--out: {error.filename or self.file}: {error.strerror}") from None   # a write names no file
             raise
         self.before = {name: self.read(name) for name in ("sweep.json", "failures.jsonl")}
         self.handler = signal.signal(signal.SIGALRM, self.beat)

@@ -134,7 +134,7 @@ def dry_run(plan, engine, seeds=""):
 
 
 def save(folder, experiment, engine, words):
-    """Writes sweep.json, which tells what the folder is for."""
+    """Writes sweep.json, which tells what the folder is for. Raises InputError."""
     kept = {
         "schema": SCHEMA,
         "command": words,
@@ -144,8 +144,12 @@ def save(folder, experiment, engine, words):
         "kinds": {kind: digest(engine.harness(kind)) for kind in engine.kinds},
     }
     part = folder / "sweep.json.part"
-    part.write_text(json.dumps(kept, indent=1), encoding="utf-8")
-    part.rename(folder / "sweep.json")
+    try:
+        part.write_text(json.dumps(kept, indent=1), encoding="utf-8")
+        part.rename(folder / "sweep.json")
+    except OSError as error:   # such as a full disk
+        part.unlink(missing_ok=True)
+        raise InputError(f"--out: {part}: {error.strerror}") from None
 
 
 def folder_of(folder, kind):

@@ -24,7 +24,7 @@ from engines.local import Local  # noqa: E402
 from engines.slurm import Slurm  # noqa: E402
 from hold import Hold  # noqa: E402
 from input_error import InputError  # noqa: E402
-from plan import Plan  # noqa: E402
+from plan import Plan, save  # noqa: E402
 from results import Results  # noqa: E402
 
 LIMIT = "slurmstepd: error: *** JOB 7 ON n1 CANCELLED AT 2026-11-27T10:00:00 DUE TO TIME LIMIT ***\n"
@@ -304,6 +304,41 @@ class Beginnings(unittest.TestCase):
             driver.collect()
             (task,) = driver.next_tasks()
         self.assertEqual((task.arguments, task.node), ([("--index=b",)], "n1"))
+
+
+class Full(unittest.TestCase):
+    """A full disk: /dev/full takes no byte."""
+
+    def setUp(self):
+        scratch = tempfile.TemporaryDirectory()
+        self.addCleanup(scratch.cleanup)
+        self.folder = pathlib.Path(scratch.name)
+
+    def test_a_failure_that_cannot_be_noted_ends_the_call_in_one_line(self):
+        plan = Plan(definition.Experiment("sweep", "", "", "", 1, [], [definition.Point(0, "", None, ("--index=a",))]),
+                    {"": Results(self.folder, "binary")})
+        engine = Ending([(0, End("killed", True, True))])
+        engine.stop = lambda: "the same command goes on"
+        said = "^/dev/full: No space left on device; what was kept stays, and the same command goes on$"
+        with self.assertRaisesRegex(InputError, said), Hold(self.folder) as hold:
+            driver = Driver(plan, engine, self.folder, hold)
+            driver.said.close()
+            driver.said = open("/dev/full", driver.said.mode, buffering=0)
+            driver.run()
+
+    def test_a_sweep_that_cannot_be_described_ends_the_call_in_one_line(self):
+        (self.folder / "harness").touch()
+        (self.folder / "sweep.json.part").symlink_to("/dev/full")
+        with self.assertRaisesRegex(InputError, f"^--out: {self.folder}/sweep.json.part: No space left on device$"):
+            save(self.folder, definition.Experiment("sweep", "", "", "", 1, [], []), Local(self.folder / "harness"), [])
+        self.assertFalse((self.folder / "sweep.json.part").exists())
+
+    def test_a_hold_that_cannot_be_written_names_its_file(self):
+        full = OSError(28, "No space left on device")   # as write_text raises it, without a name
+        with mock.patch("pathlib.Path.write_text", side_effect=full), self.assertRaisesRegex(InputError, r"tasks/\w+.driver: No space"):
+            with Hold(self.folder):
+                self.fail("it holds the folder")
+        self.assertEqual(list(self.folder.iterdir()), [])
 
 
 class Refusing(Ending):
