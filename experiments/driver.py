@@ -147,9 +147,9 @@ class Driver:
     def emit(self):
         """Collects what came of earlier scripts, and has scripts written for what is missing. Returns how many tasks wait to be run, and
         the paths of the new scripts."""
-        self.engine.by_hand = True
         waiting = [task for task in self.tasks if not task.has_begun]
         try:
+            self.engine.check_script()
             self.tasks = [task for task in self.tasks if task.has_begun]
             self.collect()
             for task in self.tasks:

@@ -101,13 +101,14 @@ class Emitted(unittest.TestCase):
         (self.tools / name).write_text(f"#!/bin/sh\n{text}\n")
         (self.tools / name).chmod(0o755)
 
-    def emit(self):
+    def emit(self, kind="zen4", partition=None):
         """Gives the command. Returns how many tasks wait, and the new scripts; `plan` is what is known then."""
+        options = {"partition": partition} if partition else {}
         points = [definition.Point(0, "", None, (f"--index={name}",)) for name in "ab"]
-        builds = mock.Mock(binaries={"zen4": pathlib.Path("harness")})
-        with Hold(self.folder, ["zen4"]) as hold, contextlib.redirect_stderr(self.said):
-            self.plan = Plan(definition.Experiment("sweep", "", "", "", 1, [], points), {"zen4": Results(self.folder / "zen4", "binary")})
-            return Driver(self.plan, Slurm(pathlib.Path("harness"), {}, ["zen4"], builds), self.folder, hold).emit()
+        builds = mock.Mock(binaries={kind: pathlib.Path("harness")})
+        with Hold(self.folder, [kind]) as hold, contextlib.redirect_stderr(self.said):
+            self.plan = Plan(definition.Experiment("sweep", "", "", "", 1, [], points), {kind: Results(self.folder / kind, "binary")})
+            return Driver(self.plan, Slurm(pathlib.Path("harness"), options, [kind], builds), self.folder, hold).emit()
 
     def runs(self, task, count):
         """Notes that so many points of a task ran on pbs1, and that another one began there."""
@@ -140,6 +141,15 @@ class Emitted(unittest.TestCase):
         records.rename(records.with_suffix(""))
         self.assertIn("--nodelist=pbs1\n", self.emit()[1][0].read_text())
         self.assertFalse((self.folder / "zen4/aside.jsonl").exists())
+
+    def test_what_the_cluster_does_not_have_is_refused_where_slurm_answers(self):
+        self.tool("sinfo", "echo 'n1|idle|zen4|bench|bench*'")
+        for kind, partition, said in (("zen9", None, "no node of the partition has zen9"), ("zen4", "gold", "there is no partition 'gold'")):
+            with self.assertRaisesRegex(InputError, said):
+                self.emit(kind, partition)
+            self.assertFalse(self.folder.exists())   # the corrected command finds nothing in its way
+        self.tool("sinfo", "exit 1")   # its controller does not answer
+        self.assertEqual(self.emit("zen9")[0], 1)
 
     def test_a_job_that_has_left_the_queue_has_ended(self):
         self.tool("squeue", "true")

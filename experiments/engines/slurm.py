@@ -154,7 +154,19 @@ class Slurm(Engine):
         """Refuses what the cluster does not have."""
         if not shutil.which("sbatch"):
             raise InputError("--on=slurm: there is no sbatch here, so this machine is no login node of a cluster with Slurm")
-        nodes = nodes_of_cluster()
+        self.check_cluster(nodes_of_cluster())
+        self.builds.recall(self.kinds)
+
+    def check_script(self):
+        """Refuses what the cluster does not have, for tasks that the user runs; where Slurm does not answer, nothing tells."""
+        self.by_hand = True
+        try:
+            nodes = nodes_of_cluster()
+        except InputError:
+            return
+        self.check_cluster(nodes)
+
+    def check_cluster(self, nodes):
         partitions = sorted({node.partition for node in nodes})
         partition = self.options.get("partition")
         if partition and partition not in partitions:
@@ -166,7 +178,6 @@ class Slurm(Engine):
                 features = sorted({feature for node in nodes for feature in node.features} - {"(null)"})
                 there = ", ".join(features) or "not set"
                 raise InputError(f"--on=slurm: no node of the partition has {kind}; features of nodes are {there}")
-        self.builds.recall(self.kinds)
 
     def prepare(self):
         self.check()
