@@ -33,6 +33,17 @@ keep() {
   printf "$@" >&3 || { printf 'block.sh: the records cannot be written: %s\n' "$records" >&2; exit 3; }
 }
 
+# killed_for_memory: prints how many processes of our cgroup the kernel has killed for want of memory; nothing where it does not tell.
+killed_for_memory() {
+  local number controllers path
+  while IFS=: read -r number controllers path; do
+    case $number:$controllers in
+      0:) grep '^oom_kill ' "/sys/fs/cgroup$path/memory.events" ;;
+      *:memory) grep '^oom_kill ' "/sys/fs/cgroup/memory$path/memory.oom_control" ;;
+    esac
+  done </proc/self/cgroup 2>/dev/null
+}
+
 # The kernel ends the run when this script ends, for whatever reason, so that no run goes on alone.
 with_us=()
 if setpriv --pdeathsig KILL true 2>/dev/null; then with_us=(setpriv --pdeathsig KILL); fi
@@ -53,10 +64,15 @@ while read -r number words <&4; do
   [ -e "$points" ] || { printf 'block.sh: %s was removed\n' "$points" >&2; exit 2; }
   eval "set -- $words"
   began=$(now)
+  kills=$(killed_for_memory)
   keep '{"begins": %d, "node": "%s", "at": %s}\n' "$number" "$node" "$began"
   document=$(exec "${with_us[@]}" "$harness" "$@" 2>"$stderr" </dev/null 3>&- 4>&-)
   status=$?
   said=$(tail -n 1 "$stderr" | tr -d '\000-\037')
+  if [ "$status" = 137 ]; then
+    said="killed by SIGKILL, perhaps out of memory"
+    [ "$(killed_for_memory)" = "$kills" ] || said="out of memory: the kernel killed the run"
+  fi
   said=${said//\\/\\\\} said=${said//\"/\\\"}
   case $document in *$'\n'*) document=null said="several runs" ;; '{'*'}') ;; *) document=null ;; esac
   keep '{"point": %d, "node": "%s", "began": %s, "ended": %s, "exit": %d, "said": "%s", "document": %s}\n' \

@@ -196,6 +196,25 @@ class Sweeps(unittest.TestCase):
         self.assertEqual(done.returncode, 3)
         self.assertFalse((self.folder / "runs").exists())   # no run is made whose outcome nothing would tell
 
+    def test_a_run_that_is_killed_alone_fails_with_the_reason(self):
+        self.harness.write_text("#!/bin/bash\necho ours >&2\nkill -KILL $$\n")
+        points = self.folder / "block.points"
+        points.write_text("0 --index=art\n")
+        tools = self.folder / "tools"
+        tools.mkdir()
+        for number, (grep, said) in enumerate((
+            ("echo oom_kill 3", "killed by SIGKILL, perhaps out of memory"),
+            (f"echo . >>{tools}/kills; wc -l <{tools}/kills", "out of memory: the kernel killed the run"),   # a number that grows
+            ("exit 2", "killed by SIGKILL, perhaps out of memory"),   # the kernel does not tell
+        )):
+            (tools / "grep").write_text(f"#!/bin/sh\n{grep}\n")
+            (tools / "grep").chmod(0o755)
+            records = self.folder / f"{number}.records"
+            subprocess.run(["bash", str(TREE / "experiments/block.sh"), str(self.harness), str(points), str(records)], check=True,
+                           timeout=60, env={**os.environ, "PATH": f"{tools}:{os.environ['PATH']}"})
+            outcome = json.loads(records.read_text().splitlines()[-1])
+            self.assertEqual((outcome["exit"], outcome["said"], outcome["document"]), (137, said, None))
+
     def test_a_dry_run_names_points_blocks_and_the_time_that_is_left(self):
         done = self.sweep("--dry-run")
         self.assertEqual(len(done.stdout.splitlines()), 6)
