@@ -41,6 +41,27 @@ def is_of_start(folder, kinds=()):
         return False
 
 
+def living_at(path, now):
+    """Says where the driver of this file lives; None if it is dead. `now` is the time of the folder's file system."""
+    try:
+        age = now - path.stat().st_mtime
+        about = json.loads(path.read_text(encoding="utf-8"))
+        here = about["boot"] == boot() and about["namespace"] == namespace()
+        alive = started_at(about["process"]) == about["started"] if here else age < STALE
+        where = f"process {about['process']}" + ("" if here else f" on {about['host']}")
+    except FileNotFoundError:
+        return None   # it has just ended
+    except (ValueError, KeyError, TypeError):   # it is being written, or a full disk left it empty
+        here, alive, where = False, age < STALE, path.name
+    last = "" if here else f"; its last sign is {max(0, age):.0f} s old, and after {STALE} s it counts as dead"
+    return f"{where}{last}" if alive else None
+
+
+def is_driven(folder):
+    """True if a driver of the folder lives, for programs that write nothing there."""
+    return any(living_at(path, time.time()) for path in (folder / "tasks").glob("*.driver"))
+
+
 class Hold:
     """A context in which this process alone runs tasks of the folder; for the main thread, which gets SIGALRM. Raises InputError."""
 
@@ -82,23 +103,11 @@ class Hold:
 
     def living(self):
         """Says which other driver lives; None if none does. Removes the files of dead ones."""
-        now = self.file.stat().st_mtime
         for path in self.file.parent.glob("*.driver"):
             if path == self.file:
                 continue
-            try:
-                age = now - path.stat().st_mtime
-                about = json.loads(path.read_text(encoding="utf-8"))
-                here = about["boot"] == boot() and about["namespace"] == namespace()
-                alive = started_at(about["process"]) == about["started"] if here else age < STALE
-                where = f"process {about['process']}" + ("" if here else f" on {about['host']}")
-            except FileNotFoundError:
-                continue   # it has just ended
-            except (ValueError, KeyError, TypeError):   # it is being written, or a full disk left it empty
-                here, alive, where = False, age < STALE, path.name
-            if alive:
-                last = "" if here else f"; its last sign is {max(0, age):.0f} s old, and after {STALE} s it counts as dead"
-                return f"another driver runs this sweep: {where}{last}"
+            if where := living_at(path, self.file.stat().st_mtime):
+                return f"another driver runs this sweep: {where}"
             path.unlink(missing_ok=True)
         return None
 

@@ -27,7 +27,7 @@ import plan as plans
 from driver import Driver
 from engines import engine_of
 from engines.local import SCRIPT
-from hold import Hold, is_of_start
+from hold import Hold, is_driven, is_of_start
 from input_error import InputError
 from results import Results, digest
 
@@ -149,7 +149,8 @@ def status(folder):
         print(f"about {plans.in_words(seconds)} left, as the runs so far took")
     for task in tasks:
         if task.running is not None:
-            since = f" for {time.time() - task.since:.0f} s"
+            ended = task.engine == "local" and not is_driven(folder)   # its driver took the run along
+            since = ": stopped; the same command goes on" if ended else f" for {time.time() - task.since:.0f} s"
             print(f"{task.name}{f' on {task.where}' if task.where else ''}: {' '.join(task.arguments[task.running])}{since}")
         elif waits := task.handle.get("waits"):
             print(f"{task.name} waits: {waits}")

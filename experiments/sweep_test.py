@@ -99,6 +99,7 @@ class Sweeps(unittest.TestCase):
         process.kill()
         process.wait()
         self.assertIn("3 done, 0 failed, 9 left", self.status())
+        self.assertRegex(self.status(), r"block0-try1 on .*: stopped; the same command goes on")
         (self.folder / "hold").unlink()
         self.assertEqual(self.sweep().returncode, 0)
         self.assertEqual(self.runs(), ALL)
