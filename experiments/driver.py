@@ -40,6 +40,7 @@ class Driver:
         plan.failures = {}   # what failed before is tried again
         self.points = {point.arguments: point for point in plan.experiment.points}
         self.vain = {}   # (kind, replicate) -> tasks in a row that brought nothing
+        self.waits = {}  # the same -> why its last task could not begin, which counts as no try
         self.tries = {}  # (kind, replicate) -> attempts so far
         for task in self.tasks:
             block = task.kind, task.replicate
@@ -102,12 +103,14 @@ class Driver:
         block = task.kind, task.replicate
         if task.left:
             end = self.engine.end(task)
-            self.say(f"{task.name}: {end.reason}; {len(task.left)} of its {len(task.arguments)} runs are left")
+            if end.counts or self.waits.get(block) != end.reason:
+                self.say(f"{task.name}: {end.reason}; {len(task.left)} of its {len(task.arguments)} runs are left")
+            self.waits[block] = None if end.counts else end.reason
             if end.blame and task.running is not None:
                 self.fail(task, task.arguments[task.running], end.reason)
                 self.vain[block] = 0
             else:
-                self.vain[block] = self.vain.get(block, 0) + 1
+                self.vain[block] = self.vain.get(block, 0) + end.counts
             if not end.again or self.vain[block] == TRIES:
                 for number in task.left:
                     if (task.kind, task.arguments[number], task.replicate) not in self.plan.failures:

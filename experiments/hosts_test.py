@@ -3,6 +3,7 @@ run is lost or made twice, no block spans hosts, and wrong input is one line.
 
 CTest runs it; it is skipped without sshd or parallel. By hand: python3 experiments/hosts_test.py
 """
+import fcntl
 import os
 import pathlib
 import shutil
@@ -298,6 +299,19 @@ class SweepsOnHosts(unittest.TestCase):
             self.assertEqual({(each["node"], each["binary"]) for each in records}, {(node, results.digest(whole))})
         self.assertEqual(sweep().returncode, 0)
         self.assertEqual(len((self.folder / "built").read_text().splitlines()), 2)
+
+    def test_names_of_one_machine_share_its_lock(self):
+        home = self.folder / "ant"
+        with open(home / f"latchlab-{os.getuid()}.lock", "wb") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            fake = home / "flock"   # waits for nothing
+            fake.write_text(f'#!/bin/sh\nexec {shutil.which("flock")} -n 9\n')
+            fake.chmod(0o755)
+            for name in ("ant", "alias"):
+                done = subprocess.run(["bash", TREE / "experiments/engines/host.sh", name], input="", capture_output=True, text=True,
+                                      env={**os.environ, "XDG_RUNTIME_DIR": str(home), "PATH": f"{home}:{os.environ['PATH']}"},
+                                      check=False, timeout=60)
+                self.assertEqual((done.returncode, done.stderr), (75, "another task of a sweep runs there\n"))
 
     def test_a_host_that_does_not_answer_is_one_line_before_anything_starts(self):
         self.site.kill("ant")

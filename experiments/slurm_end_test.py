@@ -391,6 +391,10 @@ class Ends(unittest.TestCase):
         self.assertEqual(ran, 2)
         self.assertEqual(failed, dict.fromkeys(self.order[2:], "taken"))
 
+    def test_a_task_that_has_to_wait_for_another_sweep_is_no_try(self):
+        busy = End("another task of a sweep runs there", False, True, counts=False)
+        self.assertEqual(self.drive((2, busy), *[(0, busy)] * 3 * TRIES), (5, {}))
+
     def test_the_point_to_blame_fails_alone(self):
         self.assertEqual(self.drive((0, End("time", True, True))), (4, {self.order[0]: "time"}))
 

@@ -9,3 +9,4 @@ class End:
     reason: str
     blame: bool   # the point that ran then is to blame, so it counts as failed
     again: bool   # the other points may be tried by another task
+    counts: bool = True   # the task is one of those in a row after which a block fails

@@ -21,7 +21,7 @@ from engines.kind_builds import KindBuilds
 from input_error import InputError
 
 BUILD = """
-exec 9>>"${XDG_RUNTIME_DIR:-/tmp}/latchlab-$UID-$4.lock" || exit 3
+exec 9>>"${XDG_RUNTIME_DIR:-/tmp}/latchlab-$UID.lock" || exit 3
 flock -w 20 9 || { echo "a task of another sweep runs there" >&2; exit 75; }
 command -v python3 >/dev/null || { echo "there is no python3 to build a harness; --binary=[KIND:]PATH brings one" >&2; exit 1; }
 answer=$(mktemp) || exit 3
@@ -87,7 +87,7 @@ class HostBuilds(KindBuilds):
         if absent := [host for host, said in there.items() if said != "here"]:
             engine.on_each(absent, lambda host: engine.unpack(host, folder), sources(kind_builds.TREE))
         words = [folder, self.wanted["source"], ";".join(self.wanted["pairs"])]
-        said = engine.on_each(hosts.values(), lambda host: [shlex.join(["bash", "-s", "--", *words, host])], BUILD.encode())
+        said = engine.on_each(hosts.values(), lambda _: [shlex.join(["bash", "-s", "--", *words])], BUILD.encode())
         return {kind: self.fetch(engine, host, said[host], f"{folder}.log") for kind, host in hosts.items()}
 
     def fetch(self, engine, host, said, log):

@@ -233,7 +233,7 @@ class Hosts(Engine):
                 self.silent.add(task.node)
             return End(f"{task.node}: the connection was lost: {said}", blame=True, again=True)
         if status == BUSY:
-            return End(f"{task.node}: {said}", blame=False, again=True)
+            return End(f"{task.node}: {said}", blame=False, again=True, counts=False)
         if status == 130:
             return End(f"{task.node}: interrupted there", blame=True, again=True)
         if status > 128:
