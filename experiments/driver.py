@@ -155,9 +155,6 @@ class Driver:
             self.engine.check_script()
             self.tasks = [task for task in self.tasks if task.has_begun]
             self.collect()
-            for task in self.tasks:
-                print(f"sweep: {task.name} has begun and not ended; if it was killed, say so: "
-                      f"mv {task.file('records.part')} {task.file('records')}", file=sys.stderr)
             self.tasks += waiting
             tasks = self.next_tasks()
             self.tasks += tasks

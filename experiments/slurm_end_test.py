@@ -144,7 +144,8 @@ class Emitted(unittest.TestCase):
 
     def test_what_the_cluster_does_not_have_is_refused_where_slurm_answers(self):
         self.tool("sinfo", "echo 'n1|idle|zen4|bench|bench*'")
-        for kind, partition, said in (("zen9", None, "no node of the partition has zen9"), ("zen4", "gold", "there is no partition 'gold'")):
+        for kind, partition, said in (("zen9", None, "no node of the partition has zen9"),
+                                      ("zen4", "gold", "there is no partition 'gold'")):
             with self.assertRaisesRegex(InputError, said):
                 self.emit(kind, partition)
             self.assertFalse(self.folder.exists())   # the corrected command finds nothing in its way
@@ -202,9 +203,10 @@ class Waits(unittest.TestCase):
             handles = [{"name": "latchlab-x", "index": index, "job": "7"} for index in (0, 1)]
             tasks = [blocks.Task("", index, 1, [("a",)], folder, handle=handles[index]) for index in (0, 1)]
             slurm = Slurm(pathlib.Path("harness"), {}, ["slurm"], None)
-            for reason, kept in (("Priority", ""), ("PartitionTimeLimit", "PartitionTimeLimit"), ("PartitionTimeLimit", "PartitionTimeLimit"),
-                                 ("Resources", "")):
-                (folder / "queue").write_text(f"latchlab-x|0|7|7|PENDING|{reason}\nlatchlab-x|1|7|8|RUNNING|None\nother|N/A|9|9|PENDING|Held\n")
+            limit = "PartitionTimeLimit"
+            for reason, kept in (("Priority", ""), (limit, limit), (limit, limit), ("Resources", "")):
+                (folder / "queue").write_text(f"latchlab-x|0|7|7|PENDING|{reason}\nlatchlab-x|1|7|8|RUNNING|None\n"
+                                              "other|N/A|9|9|PENDING|Held\n")
                 slurm.looked = 0
                 self.assertEqual(slurm.live(tasks), tasks)
                 self.assertEqual([task.handle.get("waits", "") for task in tasks], [kept, ""])
@@ -290,7 +292,8 @@ class Beginnings(unittest.TestCase):
             with self.subTest(by=by, engine=engine.name):
                 with self.assertRaisesRegex(InputError, said):
                     self.found(engine, by, handle, "records.part")
-                self.assertEqual({path.name for path in (self.folder / "tasks").iterdir()}, {"block0-try1.json", "block0-try1.records.part"})
+                there = {path.name for path in (self.folder / "tasks").iterdir()}
+                self.assertEqual(there, {"block0-try1.json", "block0-try1.records.part"})
 
     def test_a_task_of_another_engine_that_has_ended_is_collected(self):
         for by, ending in (("hosts", "records"), ("local", "records.part")):   # one of local ends with its driver
@@ -327,6 +330,7 @@ class Full(unittest.TestCase):
     def test_a_failure_that_cannot_be_noted_ends_the_call_in_one_line(self):
         plan = Plan(definition.Experiment("sweep", "", "", "", 1, [], [definition.Point(0, "", None, ("--index=a",))]),
                     {"": Results(self.folder, "binary")})
+        self.enterContext(contextlib.redirect_stderr(io.StringIO()))
         engine = Ending([(0, End("killed", True, True))])
         engine.stop = lambda: "the same command goes on"
         said = "^/dev/full: No space left on device; what was kept stays, and the same command goes on$"

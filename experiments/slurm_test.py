@@ -189,6 +189,14 @@ class Slurm(unittest.TestCase):
         self.assertEqual(len(self.runs()), 3)
         self.assertFalse(list((self.out / "tasks").glob("*.json")))
 
+    def test_a_job_that_can_never_run_is_told_with_slurms_reason(self):
+        driver = self.started("slurm:constraint=zen4,time=120", lists=["--threads=1..3", "--index=art"], replicates=1)
+        self.says(r"sweep: 1 jobs wait: PartitionTimeLimit")
+        status = subprocess.run(self.command("status", str(self.out)), capture_output=True, text=True, check=False, timeout=60)
+        self.assertIn("zen4-block0-try1 waits: PartitionTimeLimit\n", status.stdout)
+        driver.send_signal(signal.SIGINT)
+        self.assertEqual(driver.wait(30), 130)
+
     def test_a_plain_script_runs_without_python_and_the_same_command_collects(self):
         emit = ("slurm:constraint=zen4,time=5,mem=200", "--emit=sbatch")
         done = self.sweep(*emit, lists=["--threads=1..3", "--index=art"])

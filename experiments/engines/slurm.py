@@ -136,6 +136,7 @@ class Slurm(Engine):
     jobs: dict = field(default_factory=dict)     # name of an array -> its number
     mine: set = field(default_factory=set)       # names of arrays with tasks of this sweep
     waits: set = field(default_factory=set)      # reasons of jobs that may wait for ever
+    awaited: set = field(default_factory=set)    # names of tasks of scripts that run outside of Slurm
     told: dict = field(default_factory=dict)     # length of the log of each task
     looked: float = 0     # when squeue last answered
     pause: float = FIRST
@@ -346,8 +347,8 @@ class Slurm(Engine):
             if name in self.mine and job.waits:
                 jobs.setdefault(job.waits, []).append(job.id)
         for reason in sorted(jobs.keys() - self.waits):
-            print(f"sweep: {len(jobs[reason])} jobs wait: {reason} (such as {jobs[reason][0]}); if they can never run, interrupt and scancel",
-                  file=sys.stderr, flush=True)
+            print(f"sweep: {len(jobs[reason])} jobs wait: {reason} (such as {jobs[reason][0]}); if they can never run, interrupt and "
+                  "scancel", file=sys.stderr, flush=True)
         self.waits = set(jobs)
 
     def looked_since(self, name):
@@ -379,11 +380,17 @@ class Slurm(Engine):
         return [task for task in tasks if not self.has_ended(task)]
 
     def has_ended(self, task):
-        """A task of a script that runs outside of Slurm has ended if its records are whole; the user may make them so. One that has not
-        begun ends when a driver takes over, since block.sh does not start without its points."""
+        """Tells whether a task has ended. Outside of Slurm, one of a script has if its records are whole, and the user may make them so.
+        One that has not begun ends when a driver takes over, since block.sh does not start without its points."""
         if task.is_whole or self.job_of(task) or not self.looked_since(task.handle.get("name")):
             return task.is_whole
-        return "emitted" not in task.handle or not task.has_begun or self.log_file(task).exists()
+        if "emitted" not in task.handle or not task.has_begun or self.log_file(task).exists():
+            return True
+        if task.name not in self.awaited:
+            self.awaited.add(task.name)
+            print(f"sweep: {task.name} has begun and not ended; if it was killed, say so: "
+                  f"mv {task.file('records.part')} {task.file('records')}", file=sys.stderr, flush=True)
+        return False
 
     def lost(self, kind, node):
         if not shutil.which("sinfo"):
