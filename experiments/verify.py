@@ -37,7 +37,7 @@ from results import Results, digest
 from sweep import number, points_of
 
 USAGE = "./bench verify DIR|FILE.toml [--quick] [--claim=NAME] [--replicates=10] [--out=FOLDER] [--dry-run]"
-OURS = {"results.jsonl", "failures.jsonl", "tasks", *summary.FILES}
+OURS = {"results.jsonl", "results.jsonl.part", "aside.jsonl", "failures.jsonl", "tasks", *summary.FILES}
 MOST = 1000
 
 
