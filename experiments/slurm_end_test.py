@@ -17,6 +17,7 @@ import blocks  # noqa: E402
 import definition  # noqa: E402
 import gaps  # noqa: E402
 from driver import TRIES, Driver  # noqa: E402
+from engines import kind_builds  # noqa: E402
 from engines.end import End  # noqa: E402
 from engines.engine import Engine  # noqa: E402
 from engines.hosts import Hosts  # noqa: E402
@@ -214,6 +215,42 @@ class Waits(unittest.TestCase):
                     self.assertEqual(blocks.tasks_in(folder)[0].handle["waits"], kept)
         self.assertEqual(said.getvalue(), "sweep: 1 jobs wait: PartitionTimeLimit (such as 7_0); if they can never run, interrupt and "
                                           "scancel\n")
+
+
+class Builds(unittest.TestCase):
+    def test_the_job_of_a_driver_that_was_killed_while_it_built_is_awaited_and_not_doubled(self):
+        with tempfile.TemporaryDirectory() as scratch, contextlib.redirect_stderr(io.StringIO()):
+            folder = pathlib.Path(scratch)
+            for name, value in (("JOBS", folder / "jobs"), ("LOOK", 0), ("source_of", lambda _: "commit")):
+                self.enterContext(mock.patch.object(kind_builds, name, value))
+            engine = mock.Mock(kinds=["zen4"], queue={}, mine=set())
+            for killed in (True, False):
+                builds = kind_builds.KindBuilds({}, ["art:olc"], folder)
+                builds.recall(["zen4"])
+                if killed:
+                    engine.look.side_effect = SystemExit   # nothing that the driver handles
+                    with self.assertRaises(SystemExit):
+                        builds.make(engine)
+                    answer = {"harness": str(folder / "harness"), "model": "m", "compiler": "c"}
+                    (folder / f"jobs/{builds.jobs['zen4']}.json").write_text(json.dumps(answer))
+                else:
+                    builds.make(engine)
+            self.assertEqual((engine.submit.call_count, builds.binaries), (1, {"zen4": folder / "harness"}))
+            self.assertEqual(engine.mine, {engine.submit.call_args.args[0]})
+            self.assertEqual(json.loads((folder / "kinds.json").read_text())["jobs"], {})
+
+    def test_a_job_that_ended_without_an_answer_is_forgotten(self):
+        with tempfile.TemporaryDirectory() as scratch, contextlib.redirect_stderr(io.StringIO()):
+            folder = pathlib.Path(scratch)
+            for name, value in (("JOBS", folder / "jobs"), ("source_of", lambda _: "commit")):
+                self.enterContext(mock.patch.object(kind_builds, name, value))
+            engine = mock.Mock(kinds=["zen4"], queue={}, mine=set())
+            builds = kind_builds.KindBuilds({}, ["art:olc"], folder)
+            builds.recall(["zen4"])
+            with self.assertRaisesRegex(InputError, "the job that builds its harness ended: it wrote nothing"):
+                builds.make(engine)
+            engine.cancel.assert_called_once()
+            self.assertFalse((folder / "kinds.json").exists())
 
 
 class Plans(unittest.TestCase):

@@ -62,22 +62,25 @@ class KindBuilds:
     pairs: list           # the index:policy pairs that it needs
     folder: pathlib.Path  # of the sweep: kinds.json there remembers the builds
     wanted: dict = field(default_factory=dict)
+    jobs: dict = field(default_factory=dict)   # kind -> name of the job that builds for it, perhaps since an earlier call
 
     def make(self, engine):
         """Has the missing binaries built. Raises InputError, and then no build goes on."""
         if all(kind in self.binaries for kind in engine.kinds):
             return
-        jobs = {}   # kind -> name of its job
         try:
             for kind in engine.kinds:
-                if kind not in self.binaries:
-                    jobs[kind] = self.submit(engine, kind)
-            for kind, name in jobs.items():
+                if kind not in self.binaries and kind not in self.jobs:
+                    self.jobs[kind] = self.submit(engine, kind)
+                    self.remember()   # a driver that is killed from now on leaves no job that the next call does not know
+            for kind, name in self.jobs.items():
                 self.binaries[kind] = self.answer(engine, kind, name)
         except (InputError, KeyboardInterrupt):
-            if jobs:
-                engine.cancel(jobs.values())
+            if self.jobs:
+                engine.cancel(self.jobs.values())
+                (self.folder / "kinds.json").unlink(missing_ok=True)
             raise
+        self.jobs = {}
         self.remember()
 
     def recall(self, kinds):
@@ -87,10 +90,12 @@ class KindBuilds:
         self.wanted = {"source": source_of(TREE), "pairs": sorted(self.pairs)}
         try:
             kept = json.loads((self.folder / "kinds.json").read_text(encoding="utf-8"))
-            for kind in kinds:
-                if kind not in self.binaries and kept["wanted"] == self.wanted and pathlib.Path(kept["binaries"][kind]).is_file():
+            for kind in kinds if kept["wanted"] == self.wanted else ():
+                if kind not in self.binaries and pathlib.Path(kept["binaries"].get(kind, "")).is_file():
                     self.binaries[kind] = pathlib.Path(kept["binaries"][kind])
-        except (OSError, ValueError, KeyError, TypeError):
+                elif kind not in self.binaries and kind in kept.get("jobs", {}):
+                    self.jobs[kind] = kept["jobs"][kind]
+        except (OSError, ValueError, KeyError, TypeError, AttributeError):
             pass   # they are asked for again
 
     def remember(self):
@@ -99,7 +104,7 @@ class KindBuilds:
             self.folder.mkdir(parents=True, exist_ok=True)
             part = self.folder / "kinds.json.part"
             binaries = {kind: str(path) for kind, path in self.binaries.items()}
-            part.write_text(json.dumps({"wanted": self.wanted, "binaries": binaries}), encoding="utf-8")
+            part.write_text(json.dumps({"wanted": self.wanted, "binaries": binaries, "jobs": self.jobs}), encoding="utf-8")
             part.rename(self.folder / "kinds.json")
         except OSError as error:
             raise InputError(f"--out: {error.filename}: {error.strerror}") from None
@@ -117,6 +122,7 @@ class KindBuilds:
         """Waits for the answer of a job, and returns the path of the harness."""
         file = JOBS / f"{name}.json"
         log = JOBS / f"{name}-0.log"
+        engine.mine.add(name)   # it may be of an earlier call
         while not file.exists():
             engine.look()
             if (name, 0) not in engine.queue and engine.looked_since(name) and not file.exists():
