@@ -143,6 +143,12 @@ def hash_of(path):
     return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
+def is_inside(folder, name):
+    """True if the name, whatever symbolic links are on its way, can only be that of a file in the folder."""
+    place = (folder / name).resolve()
+    return folder.resolve() in place.parents and not place.is_dir()
+
+
 def files_in(folder):
     return sorted(path for path in folder.rglob("*") if path.is_file())
 
@@ -200,12 +206,16 @@ class Artifact:
         try:
             kept = json.loads((source / "artifact.json").read_text(encoding="utf-8"))
             schema, self.files = kept["schema"], dict(kept["files"])
-        except (OSError, ValueError, KeyError, TypeError):
+            outside = [name for name in self.files if not is_inside(source, name)]
+        except (OSError, ValueError, KeyError, TypeError, RuntimeError):   # the last for symbolic links in a circle
             raise InputError(f"{source}/artifact.json: is not what ./bench artifact writes") from None
+        if outside:   # a stranger wrote it, and a new artifact removes what the old one lists
+            raise InputError(f"{source}/artifact.json: lists '{outside[0]}', which is no file in its folder")
         if schema != SCHEMA:
             raise InputError(f"{source}/artifact.json: schema {schema}; this program knows {SCHEMA}")
         try:
-            self.machines = [each["machine"] or {} for each in json.loads((source / "environment.json").read_text(encoding="utf-8"))]
+            environments = json.loads((source / "environment.json").read_text(encoding="utf-8"))
+            self.machines = [dict(each["machine"] or {}) for each in environments]
         except (OSError, ValueError, KeyError, TypeError):
             pass   # `wrong` names the file
 
@@ -234,9 +244,10 @@ def check_folder(folder):
     own = {"artifact.json"}
     if (folder / "artifact.json").exists():
         own |= set(Artifact(folder).files)
-    for path in files_in(folder):
+    for path in sorted(folder.rglob("*")):
         name = path.relative_to(folder)
-        if str(name) not in own and name.parts[0] != "verified":
+        foreign = path.is_symlink() or (str(name) not in own and not path.is_dir())   # a link leads what is written out of the folder
+        if foreign and name.parts[0] != "verified":
             raise InputError(f"--out: {folder}/{name} is no file of an artifact; move it away, or give another folder")
 
 

@@ -349,6 +349,34 @@ class Packing(unittest.TestCase):
         self.refused("but results of 1 other build", "policies", "--quick")
         self.assertEqual(list(self.artifact.iterdir()), [])
 
+    def test_an_artifact_of_a_stranger_changes_nothing_outside_its_folder(self):
+        self.measure()
+        victim = self.folder / "victim"
+        elsewhere = self.folder / "elsewhere"
+        elsewhere.mkdir()
+        victim.write_text("mine")
+        for names, link, said in (
+            (["../victim"], None, "lists '../victim', which is no file in its folder"),
+            ([str(victim)], None, f"lists '{victim}', which is no file in its folder"),
+            (["."], None, "lists '.', which is no file in its folder"),
+            (["results/victim"], self.folder, "lists 'results/victim', which is no file in its folder"),
+            ([], elsewhere, "results is no file of an artifact; move it away"),
+            (["loop"], "loop", "is not what ./bench artifact writes"),
+            (["nul\0"], None, "is not what ./bench artifact writes"),
+        ):
+            with self.subTest(names=names, link=link):
+                self.artifact.mkdir()
+                (self.artifact / "claims.toml").write_text(claim("x", "a / b >= 1"))
+                files = dict.fromkeys([*names, "claims.toml"], "0")
+                (self.artifact / "artifact.json").write_text(json.dumps({"schema": 1, "files": files}))
+                if link:
+                    (self.artifact / ("loop" if link == "loop" else "results")).symlink_to(link)
+                self.refused(said)
+                self.assertEqual(victim.read_text(), "mine")
+                self.assertEqual(list(elsewhere.iterdir()), [])
+                self.assertTrue((self.artifact / "claims.toml").exists())
+                shutil.rmtree(self.artifact)
+
     def test_a_changed_file_and_another_machine_are_said(self):
         self.measure()
         self.assertEqual(self.pack().returncode, 0)
