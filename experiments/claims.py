@@ -28,8 +28,9 @@ from input_error import InputError
 HOLDS = re.compile(r"(?:(\w+) of )?(a|a / b|a - b) (>=|<=) (\d+(?:[.]\d+)?|[.]\d+)")
 TOLERANCE = re.compile(r"(\d+(?:[.]\d+)?)%")
 SPEED = "speed"
-# What the runner of claims itself gives to a run, or what makes several runs of one.
-REFUSED = ("--seed", "--reps", "--replicate", "--block", "--order", "--json", "--out", "--progress", "--profile", "--dry-run", "--strict")
+# What the runner of claims itself gives to a run, or what makes several runs of one, or no run. A stranger's claim must write no file.
+REFUSED = ("--seed", "--reps", "--replicate", "--block", "--order", "--json", "--out", "--progress", "--dry-run", "--strict",
+           *definition.OF_ONE_RUN)
 
 
 def per_begin(document):

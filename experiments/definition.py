@@ -33,6 +33,12 @@ from gaps import NoNumber
 from input_error import InputError
 
 COMMANDS = ("limits",)
+# Options that have no meaning for one of many runs, each with what it would do. Several runs would write into one file.
+OF_ONE_RUN = {
+    "--history": "a file has the calls of one run; give it to harness",
+    "--profile": "a picture shows one run; give it to harness",
+    "--topology": "it only plans; give it to harness",
+}
 FOLDER = pathlib.Path(__file__).resolve().parent
 MODES = ("quick", "full")
 
@@ -365,6 +371,8 @@ def load(name, mode, own=(), processors=None):
     )
     table.done()
     for option in own:
+        if name_of(option) in OF_ONE_RUN:
+            raise InputError(f"{option}: {OF_ONE_RUN[name_of(option)]}")
         if name_of(option) == "--seed" and not option.removeprefix("--seed=").isdecimal():
             raise InputError(f"{option}: the seed of the first block is a whole number; those of the next follow")
         for panel in experiment.panels:

@@ -71,8 +71,6 @@ def parse(arguments):
     for option in own:
         if not option.startswith("--") or "=" not in option:
             raise InputError(f"behind '--' stand options of a run, as --name=value: '{option}'")
-        if option.startswith("--profile="):
-            raise InputError("--profile: a picture shows one run, and a figure has many; run one of them by harness --profile=FILE")
     if not arguments or arguments[0].startswith("-"):
         raise InputError(f"the name is missing; there are {', '.join(definition.names())}")
     request = Request(name=arguments[0], own=tuple(own))

@@ -41,7 +41,6 @@ INSTEAD = {
     "block": "--seed=N",
     "order": "--seed=N",
     "json": "--out=DIR",
-    "profile": "harness --profile=FILE",
     "progress": "nothing",
 }
 
@@ -71,6 +70,8 @@ def parse(arguments):
             request.dry = True
         elif not argument.startswith("--") or not equals:
             raise InputError(f"'{argument}': there are --dry-run, and options as --name=value; {USAGE}")
+        elif f"--{name}" in definition.OF_ONE_RUN:
+            raise InputError(f"--{name}: {definition.OF_ONE_RUN[f'--{name}']}")
         elif name in INSTEAD:
             raise InputError(f"--{name} has no meaning in a sweep; write {INSTEAD[name]}")
         elif name == "out" and text:

@@ -239,6 +239,8 @@ class Verifying(unittest.TestCase):
             (claim("x", "a / b >= 1", "five"), [], "x: tolerance is a share of the bound"),
             (claim("x", "bytes_per_key of a <= 1", b=["--sync=none"]), [], "needs the options of a, and no others"),
             (claim("x", "a / b >= 1", a=["--seed=3"]), [], "x: a: --seed has no meaning in a claim"),
+            (claim("x", "a / b >= 1", a=["--history=/tmp/h,keys=1/64"]), [], "x: a: --history has no meaning in a claim"),
+            (claim("x", "a / b >= 1", a=["--topology=pack:2"]), [], "x: a: --topology has no meaning in a claim"),
             (claim("x", "a / b >= 1", a=["olc"]), [], "x: a: 'olc' is not an option of the harness"),
             (claim("x", "a / b >= 1", a=["--sync=none"]), [], "x: a and b are the same command"),
             (claim("x", "a / b >= 1", a=["--index=nosuch"]), [], "x: a: --index: there is no 'nosuch'"),
