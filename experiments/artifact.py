@@ -27,8 +27,8 @@ import sys
 import tempfile
 
 import claims as claim_files
+import columns
 import definition
-from columns import SCHEMA as DOCUMENT
 from input_error import InputError
 from results import Results, last_run, records_in
 
@@ -87,10 +87,9 @@ def records_of(name, mode, own):
         raise InputError(f"{name}: {len(absent)} of {len(wanted)} runs are not in {results.path}{others}; first run {command}")
     runs = {point.arguments for point in experiment.distinct()}
     records = [r for r in records_in(results.path) if r.get("binary") == binary and tuple(r["arguments"]) in runs]
-    known = DOCUMENT["properties"]["schema_version"]["const"]
     for record in records:
-        if (schema := record["document"].get("schema_version", known)) != known:
-            raise InputError(f"{name}: {results.path} has documents of schema {schema}; this tree writes {known}: first run {command}")
+        if (schema := columns.other_schema(record["document"])) is not None:
+            raise InputError(f"{name}: {results.path} has documents of schema {schema}; this tree writes {columns.VERSION}: first run {command}")
     return experiment, records, folder
 
 

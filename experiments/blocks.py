@@ -12,6 +12,7 @@ import random
 import shlex
 from dataclasses import dataclass, field
 
+import columns
 import definition
 from input_error import InputError
 
@@ -135,6 +136,8 @@ class Task:
             return Outcome(arguments, None, said or f"exit status {record['exit']}", run)
         if "status" not in document:   # a document of limits, whose notes say what disturbed it
             document |= {"status": "noisy" if document["notes"] else "ok", "reason": "; ".join(document["notes"])}
+        if (other := columns.other_schema(document)) is not None:   # --binary brought a harness of another tree
+            return Outcome(arguments, None, f"its document has schema {other}; this tree has {columns.VERSION}", run)
         if document["status"] not in COUNTS:
             return Outcome(arguments, None, f"{document['status']}: {document['reason']}", run)
         return Outcome(arguments, document, "", run)
@@ -158,6 +161,8 @@ def tasks_in(folder):
             kept = json.loads(path.read_text(encoding="utf-8"))
             kept["arguments"] = [tuple(arguments) for arguments in kept["arguments"]]
             tasks.append(Task(folder=folder, **kept))
+            if tasks[-1].file("json") != path:   # its other names would be those of other files
+                raise ValueError
         except (OSError, ValueError, KeyError, TypeError):
             raise InputError(f"{path}: is no task of a sweep; remove it, or give another --out") from None
     return tasks

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 TREE = pathlib.Path(__file__).resolve().parents[1]
 SCHEMA = json.loads((TREE / "harness/result/result.schema.json").read_text(encoding="utf-8"))
+VERSION = SCHEMA["properties"]["schema_version"]["const"]
 KINDS = {"string": str, "boolean": bool, "integer": int, "number": float}
 WORDS = {str: "text", bool: "true or false", int: "whole number", float: "number"}
 KEYS = ("family", "name", "percent", "node")   # fields that distinguish the elements of a list, if the first field is one of them
@@ -54,6 +55,12 @@ def keys_of(items):
 
 def joined(*words):
     return ".".join(word for word in words if word)
+
+
+def other_schema(document):
+    """Returns the schema of a document; None if it is that of this tree."""
+    version = document.get("schema_version", VERSION)
+    return None if version == VERSION else version
 
 
 def patterns(schema, place=""):

@@ -301,7 +301,7 @@ class Runs(unittest.TestCase):
         for line in results.read_text().splitlines()[-1:]:
             json.loads(line)
 
-    def test_results_of_another_binary_or_other_options_do_not_count(self):
+    def test_results_of_other_options_do_not_count_and_those_of_another_binary_are_refused(self):
         self.experiment()
         self.forget_calls()
         self.experiment("--", "--seed=2")
@@ -310,8 +310,10 @@ class Runs(unittest.TestCase):
         self.assertTrue(all(seeds[call[-3]] in call for call in self.calls()))
         self.harness.write_text(FAKE + "\n# another build\n")
         self.forget_calls()
-        self.experiment()
-        self.assertEqual(len(self.calls()), 3 * len(self.counted) + self.degraded)
+        done = self.experiment()
+        self.assertEqual((done.returncode, done.stdout, len(done.stderr.splitlines())), (2, "", 1))
+        self.assertIn("has results of another binary; give another --out", done.stderr)
+        self.assertFalse((self.folder / "calls").exists())
 
     def test_results_of_another_seed_do_not_count(self):
         self.experiment()

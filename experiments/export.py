@@ -98,10 +98,10 @@ def read_file(path):
         found = results_in(part)
         if not found:
             raise InputError(f"'{path}', line {number}: not a result; harness --json prints one a line")
-        known = columns.SCHEMA["properties"]["schema_version"]["const"]
         for document in found:
-            if (version := document.get("schema_version", 0)) > known:
-                raise InputError(f"'{path}', line {number}: a result of schema {version}; this tree knows those up to {known}")
+            if (version := document.get("schema_version", 0)) > columns.VERSION:
+                known = f"this tree knows those up to {columns.VERSION}"
+                raise InputError(f"'{path}', line {number}: a result of schema {version}; {known}")
         out += [(f"'{path}', line {number}", document) for document in found]
     if not out:
         raise InputError(f"'{path}' is empty")

@@ -13,6 +13,7 @@ from input_error import InputError
 from results import Results, digest
 
 SCHEMA = 1
+SWEEP = "sweep"   # the name of what runs the lists of a command line; experiments have their own
 # The names of our files in the folder of a sweep. A program that was killed may leave a .part; the next one writes it anew.
 WHOLE = {"sweep.json", "results.jsonl", "failures.jsonl", "kinds.json"}
 OURS = WHOLE | {f"{name}.part" for name in WHOLE} | {"tasks", "aside.jsonl", "sbatch", "machines.svg"}
@@ -156,20 +157,29 @@ def folder_of(folder, kind):
     return folder / kind if kind else folder
 
 
-def load(folder):
-    """Returns the plan of a folder, as its files tell it now, and its command. Writes nothing. Raises InputError."""
+def kept_in(folder):
+    """Returns what sweep.json says. Raises InputError."""
     try:
         kept = json.loads((folder / "sweep.json").read_text(encoding="utf-8"))
         if kept["schema"] != SCHEMA:
             raise InputError(f"{folder}/sweep.json: schema {kept['schema']}; this program knows {SCHEMA}")
-        points = [definition.Point(0, "", None, tuple(arguments)) for arguments in kept["points"]]
-        experiment = definition.Experiment(kept["name"], "", "", "", kept["replicates"], [], points)
-        results = {kind: Results(folder_of(folder, kind), binary) for kind, binary in kept["kinds"].items()}
-        command = kept["command"]
+        return kept
     except OSError as error:
         if (folder / "tasks").is_dir() and hold.is_of_start(folder):
             raise InputError(f"{folder}: a sweep starts here, or was killed while it did; nothing has run yet") from None
         raise InputError(f"{folder}: is no folder of a sweep: sweep.json: {error.strerror}") from None
+    except (ValueError, KeyError, TypeError):
+        raise InputError(f"{folder}: is no folder of a sweep: its sweep.json is something else") from None
+
+
+def load(folder):
+    """Returns the plan of a folder, as its files tell it now, and its command. Writes nothing. Raises InputError."""
+    kept = kept_in(folder)
+    try:
+        points = [definition.Point(0, "", None, tuple(arguments)) for arguments in kept["points"]]
+        experiment = definition.Experiment(kept["name"], "", "", "", kept["replicates"], [], points)
+        results = {kind: Results(folder_of(folder, kind), binary) for kind, binary in kept["kinds"].items()}
+        command = kept["command"]
     except (ValueError, KeyError, TypeError, AttributeError):
         raise InputError(f"{folder}: is no folder of a sweep: its sweep.json is something else") from None
     return Plan(experiment, results, failures_in(folder)), command
@@ -179,7 +189,7 @@ def failures_in(folder):
     """Returns the runs that failed in the last call: (kind, arguments, replicate) -> reason."""
     failures = {}
     try:
-        text = (folder / "failures.jsonl").read_text(encoding="utf-8")
+        text = (folder / "failures.jsonl").read_text(encoding="utf-8", errors="replace")
     except OSError:
         return {}
     for line in text.splitlines():

@@ -105,20 +105,29 @@ class Results:
 
 
 def records_in(path):
-    """Returns the records of a results.jsonl; none if there is no file."""
+    """Returns the records of a results.jsonl; none if there is no file. Raises InputError if a line is something else."""
     try:
         text = path.read_text(encoding="utf-8")
     except FileNotFoundError:
         return []
-    except OSError as error:
-        raise InputError(f"--out: {path}: {error.strerror}") from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"--out: {path}: {getattr(error, 'strerror', 'is not text')}") from None
     records = []
-    for line in text.splitlines():
+    for number, line in enumerate(text.splitlines(), 1):
         try:
             records.append(json.loads(line))
         except json.JSONDecodeError:
             continue   # a killed run left an incomplete line
-    return [record for record in records if isinstance(record, dict)]
+        if not is_record(records[-1]):
+            raise InputError(f"--out: {path}, line {number}: is no result of a sweep or an experiment; move it away, or give another folder")
+    return records
+
+
+def is_record(value):
+    """True if a JSON value is what `add` writes, as far as every reader relies on it."""
+    kinds = {"binary": str, "arguments": list, "replicate": int, "document": dict}
+    return isinstance(value, dict) and all(isinstance(value.get(key), kind) for key, kind in kinds.items()) and \
+        all(isinstance(word, str) for word in value["arguments"]) and "status" in value["document"]
 
 
 def last_run(folder):

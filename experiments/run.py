@@ -8,7 +8,7 @@ Every run is a process of its own. A block runs every point of the figure once, 
 block has another one. There are as many blocks as replicates.
 
 Each result is kept at once, so after an interruption the same command continues where it stopped. Kept results count if they have the
-same options and come from this very binary. The status of a run decides what the figure shows:
+same options and come from this very binary. A folder that --out names is refused if it has results of another one. The status of a run decides what the figure shows:
     degraded    this machine cannot really run the point: it is left out from its first result on, with the reason
     skipped     the point does not fit this machine (--fit): likewise
     noisy       other programs had a processor of the run: it is drawn, and the figure says how many such runs there are
@@ -33,6 +33,7 @@ import subprocess
 import sys
 from dataclasses import dataclass, field
 
+import begin
 import definition
 import gaps as missing
 import machines
@@ -43,7 +44,7 @@ from gaps import Gap, NoNumber
 from hold import Hold
 from input_error import InputError
 from plan import Plan
-from results import Results, digest, last_run
+from results import Results, last_run
 
 SIZES = {"--width": (72, 2000), "--height": (72, 2000), "--font-size": (4, 40)}   # in points: the least and the most
 NAMES_PAIR = ("--index", "--sync", "--workload", "--reclaim")   # options that tell which pair a run needs
@@ -247,15 +248,21 @@ def experiment_main(harness, arguments):
         return redraw(request, experiment, Results(folder, binary), ran)
     pairs = pairs_of(harness, experiment) if request.on.startswith(("slurm", "hosts")) else ()   # a build for each kind
     engine = engine_of(request.on, harness, request.binaries, folder, pairs)
+    begin.check_folder(folder, experiment.name, engine.kinds)
+    begin.check_binaries(engine, request.on, request.binaries)
+    apart = request.out is None   # the folder of this tree outlives its builds
     if request.dry:
         engine.check()
         seeds = "" if experiment.command else ", each with a seed of its own,"
-        plans.dry_run(Plan(experiment, results_of(folder, engine)), engine, seeds)
+        plans.dry_run(Plan(experiment, begin.results_of(folder, engine, apart)), engine, seeds)
         return 0
     try:
         with Hold(folder, engine.kinds) as hold:
             engine.prepare()
-            plan = Plan(experiment, results_of(folder, engine))
+            plan = Plan(experiment, begin.results_of(folder, engine, apart))
+            for results in plan.results.values():
+                if results.others:
+                    print(f"experiment: {results.path}: results of {len(results.others)} other builds do not count", file=sys.stderr)
             driver = Driver(plan, engine, folder, hold)
             plans.save(folder, experiment, engine, ["./bench", "experiment", *arguments])
             driver.run()
@@ -266,10 +273,6 @@ def experiment_main(harness, arguments):
     for (kind, failed, _), reason in plan.failures.items():
         print(f"experiment: failed: {kind + ': ' if kind else ''}{' '.join(failed)}: {reason}", file=sys.stderr)
     return 1 if plan.failures or not all(drawing) else 0
-
-
-def results_of(folder, engine):
-    return {kind: Results(plans.folder_of(folder, kind), digest(engine.harness(kind))) for kind in engine.kinds}
 
 
 def pairs_of(harness, experiment):

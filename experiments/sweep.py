@@ -20,6 +20,7 @@ import sys
 import time
 from dataclasses import dataclass, field
 
+import begin
 import blocks
 import definition
 import machines
@@ -27,9 +28,8 @@ import plan as plans
 from driver import Driver
 from engines import engine_of
 from engines.local import SCRIPT
-from hold import Hold, is_driven, is_of_start
+from hold import Hold, is_driven
 from input_error import InputError
-from results import Results, digest
 
 USAGE = ("./bench sweep --out=DIR [--on=ENGINE] [--replicates=5] [--seed=1] [--binary=[KIND:]PATH] [--emit=sbatch] [--dry-run] "
          "OPTIONS OF RUNS")
@@ -109,28 +109,6 @@ def points_of(harness, options):
     return [definition.Point(0, "", None, each) for each in words], {each["pair"] for each in said}
 
 
-def check_folder(folder, kinds):
-    """Refuses a folder with files that are not of a sweep."""
-    if not folder.is_dir():
-        return
-    there = {path.name for path in folder.iterdir()}
-    if "sweep.json" not in there:
-        if is_of_start(folder, kinds):
-            return
-        raise InputError(f"--out: {folder} has no sweep.json, but '{min(there)}': it is no folder of a sweep; give another")
-    if strange := there - plans.OURS - set(kinds):
-        raise InputError(f"--out: {folder}/{min(strange)} is no file of a sweep; move it away, or give another folder")
-
-
-def results_of(folder, engine):
-    """Returns the Results of each kind. Refuses those of another binary, with which ours must not be mixed."""
-    results = {kind: Results(plans.folder_of(folder, kind), digest(engine.harness(kind))) for kind in engine.kinds}
-    for of in results.values():
-        if of.others:
-            raise InputError(f"{of.path}: has results of another binary; give another --out, or build that commit again")
-    return results
-
-
 def status(folder):
     """Prints what is done and what is left."""
     plan, command = plans.load(folder)
@@ -183,17 +161,18 @@ def sweep_main(harness, arguments):
     engine = engine_of(request.on, harness, request.binaries, request.out, pairs)
     if request.emit and not hasattr(engine, "emit"):
         raise InputError(f"--emit=sbatch needs --on=slurm; this is --on={request.on}")
-    experiment = definition.Experiment("sweep", "", "", "", request.replicates, [], points)
-    check_folder(request.out, engine.kinds)
+    experiment = definition.Experiment(plans.SWEEP, "", "", "", request.replicates, [], points)
+    begin.check_folder(request.out, plans.SWEEP, engine.kinds)
+    begin.check_binaries(engine, request.on, request.binaries, request.options)
     try:
         if request.dry:
             engine.check()
-            plans.dry_run(plans.Plan(experiment, results_of(request.out, engine)), engine)
+            plans.dry_run(plans.Plan(experiment, begin.results_of(request.out, engine)), engine)
             return 0
         with Hold(request.out, engine.kinds) as hold:
             if not request.emit:
                 engine.prepare()
-            plan = plans.Plan(experiment, results_of(request.out, engine))
+            plan = plans.Plan(experiment, begin.results_of(request.out, engine))
             driver = Driver(plan, engine, request.out, hold)
             plans.save(request.out, experiment, engine, ["./bench", "sweep", *arguments])
             if request.emit:

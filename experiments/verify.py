@@ -22,6 +22,7 @@ import subprocess
 import sys
 from dataclasses import dataclass
 
+import begin
 import claims as claim_files
 import definition
 import judge
@@ -107,9 +108,10 @@ def check_runs(harness, claims):
 
 def check_folder(folder):
     """Refuses a folder with files of others."""
-    if folder.exists() and not folder.is_dir():
-        raise InputError(f"--out: {folder} is no folder")
-    if folder.is_dir() and (strange := {path.name for path in folder.iterdir()} - OURS):
+    begin.check_place(folder)
+    # A link in a stranger's artifact would lead what is written here to another place.
+    strange = [path.name for path in folder.iterdir() if path.name not in OURS or path.is_symlink()] if folder.is_dir() else []
+    if strange:
         raise InputError(f"--out: {folder}/{min(strange)} is no file of a verification; move it away, or give another folder")
 
 
@@ -205,6 +207,8 @@ def verify_main(harness, arguments):
             print(" ".join([str(harness), *arguments]))
         print(estimate(harness, measured, looks_of(request)), file=sys.stderr)
         return 0
+    if request.folder.is_symlink() and not request.out:
+        raise InputError(f"{request.folder} is a symbolic link; name a folder by --out")
     check_folder(request.folder)
     verification = Verification(request, harness)
     try:
