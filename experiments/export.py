@@ -19,6 +19,7 @@ from dataclasses import dataclass
 import columns
 from input_error import InputError
 
+KEPT = "results.jsonl"   # of sweeps and experiments, which make the run of an incomplete line again
 FORMATS = ("csv", "jsonl", "parquet")
 
 
@@ -92,7 +93,10 @@ def read_file(path):
             try:
                 parts += [(number, json.loads(line))] if line.strip() else []
             except json.JSONDecodeError:
-                parts.append((number, None))
+                if path.name == KEPT:
+                    print(f"export: '{path}', line {number}: left out; a killed program or a full disk left it incomplete", file=sys.stderr)
+                else:
+                    parts.append((number, None))
     out = []
     for number, part in parts:
         found = results_in(part)
@@ -114,9 +118,9 @@ def read(path):
         return read_file(path)
     files = sorted([*path.glob("*.json"), *path.glob("*.jsonl")])
     if (path / "sweep.json").exists():   # of a sweep or an experiment, whose other files hold no results that count
-        files = sorted([*path.glob("results.jsonl"), *path.glob("*/results.jsonl")])
+        files = sorted([*path.glob(KEPT), *path.glob(f"*/{KEPT}")])
         if not files:
-            raise InputError(f"'{path}' holds no results.jsonl; the sweep has no result yet")
+            raise InputError(f"'{path}' holds no {KEPT}; the sweep has no result yet")
     if not files:
         raise InputError(f"'{path}' holds no .json file; harness --out={path} writes them")
     return sorted((each for file in files for each in read_file(file)), key=lambda each: str(each[1].get("started", "")))

@@ -140,6 +140,13 @@ class Export(unittest.TestCase):
             for kind in ("haswell", "zen4"):
                 (folder / kind / "results.jsonl").write_text(json.dumps({"document": self.documents[0]}) + "\n")
             self.assertEqual([row["run_id"] for row in self.rows(folder)], [self.documents[0]["run_id"]] * 2)
+            torn = folder / "zen4/results.jsonl"   # in the middle, since the sweep has gone on, and at the end
+            line = torn.read_text()
+            torn.write_text(f"{line[:50]}\n{line}{line[:70]}")
+            for results, rows in ((folder, 2), (torn, 1)):
+                done = export(results)
+                self.assertEqual((done.returncode, len(done.stdout.splitlines())), (0, 1 + rows), done.stderr)
+                self.assertEqual([said.split(": ")[1] for said in done.stderr.splitlines()], [f"'{torn}', line {n}" for n in (1, 3)])
             (folder / "sweep.json").unlink()
             self.assertIn("failures.jsonl", export(folder).stderr)
 
