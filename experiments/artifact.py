@@ -29,7 +29,7 @@ import tempfile
 import claims as claim_files
 import columns
 import definition
-from input_error import InputError
+from input_error import InputError, run_script
 from results import Results, last_run, records_in
 
 SCHEMA = 1
@@ -278,8 +278,4 @@ def artifact_main(arguments):
 
 
 if __name__ == "__main__":
-    try:
-        sys.exit(artifact_main(sys.argv[1:]))
-    except InputError as wrong:
-        print(f"artifact: {wrong}", file=sys.stderr)
-        sys.exit(2)
+    run_script("artifact", artifact_main, sys.argv[1:])

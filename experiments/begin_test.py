@@ -147,6 +147,12 @@ class Beginning(unittest.TestCase):
                     begin.check_binaries(Local(binary), on, [str(binary)])
         begin.check_binaries(Local("/bin/true"), "local", [])   # ours, which --binary does not bring
 
+    def test_an_interruption_during_the_start_is_one_line(self):
+        harness = fake_in(self.folder, '#!/usr/bin/bash\necho\nkill -INT $PPID\nsleep 60\n')   # it answers `points`, which comes first
+        command = ["/usr/bin/python3", "-B", str(TREE / "experiments/sweep.py"), str(harness), f"--out={self.folder}/new"]
+        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
+        self.assertEqual((done.returncode, done.stdout, done.stderr), (130, "", "sweep: interrupted\n"))
+
     def test_both_commands_check_before_they_change_anything(self):
         harness = fake_in(self.folder, '#!/usr/bin/python3\nprint(\'{"words": ["--threads=1"], "pair": "art:olc"}\')\n')
         self.sweep.write_text("mine")

@@ -17,7 +17,7 @@ import sys
 from dataclasses import dataclass
 
 import columns
-from input_error import InputError
+from input_error import InputError, run_script
 
 KEPT = "results.jsonl"   # of sweeps and experiments, which make the run of an incomplete line again
 FORMATS = ("csv", "jsonl", "parquet")
@@ -215,9 +215,4 @@ if __name__ == "__main__":
     if len(sys.argv) > 1 and sys.argv[1] in ("--help", "-h"):
         print(__doc__.strip())
         sys.exit(0)
-    try:
-        sys.exit(export_main(sys.argv[1:]))
-    except InputError as wrong:
-        line = "".join(letter if letter.isprintable() else "?" for letter in str(wrong))   # a file name may contain any character
-        print(f"harness: export: {line}", file=sys.stderr)
-        sys.exit(2)
+    run_script("harness: export", export_main, sys.argv[1:])

@@ -27,7 +27,6 @@ Exit status: 0; 1 if a run failed; 2 for wrong input; 130 after an interruption.
 """
 import json
 import pathlib
-import signal
 import statistics
 import subprocess
 import sys
@@ -42,7 +41,7 @@ from driver import Driver
 from engines import engine_of
 from gaps import Gap, NoNumber
 from hold import Hold
-from input_error import InputError
+from input_error import InputError, run_script
 from plan import Plan
 from results import Results, last_run
 
@@ -304,10 +303,4 @@ def show(request, experiment, plan, kind, folder):
 
 
 if __name__ == "__main__":
-    for interruption in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(interruption, signal.default_int_handler)
-    try:
-        sys.exit(experiment_main(sys.argv[1], sys.argv[2:]))
-    except InputError as wrong:
-        print(f"harness: experiment: {wrong}", file=sys.stderr)
-        sys.exit(2)
+    run_script("harness: experiment", experiment_main, sys.argv[1], sys.argv[2:])

@@ -14,7 +14,6 @@ Exit status: 0; 1 if a run failed; 2 for wrong input; 130 after an interruption.
 """
 import json
 import pathlib
-import signal
 import subprocess
 import sys
 import time
@@ -29,7 +28,7 @@ from driver import Driver
 from engines import engine_of
 from engines.local import SCRIPT
 from hold import Hold, is_driven
-from input_error import InputError
+from input_error import InputError, run_script
 
 USAGE = ("./bench sweep --out=DIR [--on=ENGINE] [--replicates=5] [--seed=1] [--binary=[KIND:]PATH] [--emit=sbatch] [--dry-run] "
          "OPTIONS OF RUNS")
@@ -193,10 +192,4 @@ def sweep_main(harness, arguments):
 
 
 if __name__ == "__main__":
-    for interruption in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(interruption, signal.default_int_handler)
-    try:
-        sys.exit(sweep_main(sys.argv[1], sys.argv[2:]))
-    except InputError as wrong:
-        print(f"sweep: {wrong}", file=sys.stderr)
-        sys.exit(2)
+    run_script("sweep", sweep_main, sys.argv[1], sys.argv[2:])

@@ -17,7 +17,6 @@ Exit status: 0 if all claims that this machine can test are reproduced; 1 otherw
 import fnmatch
 import pathlib
 import re
-import signal
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -31,7 +30,7 @@ from artifact import Artifact
 from driver import Driver
 from engines import engine_of
 from hold import Hold
-from input_error import InputError
+from input_error import InputError, run_script
 from judge import FEWEST, REPRODUCED, UNDECIDED, UNTESTABLE, Judgement
 from plan import Plan, in_words
 from results import Results, digest
@@ -230,12 +229,4 @@ def verify_main(harness, arguments):
 
 
 if __name__ == "__main__":
-    for interruption in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(interruption, signal.default_int_handler)
-    try:
-        sys.exit(verify_main(sys.argv[1], sys.argv[2:]))
-    except InputError as wrong:
-        print(f"verify: {wrong}", file=sys.stderr)
-        sys.exit(2)
-    except KeyboardInterrupt:   # while it judged
-        sys.exit(130)
+    run_script("verify", verify_main, sys.argv[1], sys.argv[2:])
