@@ -62,6 +62,12 @@ def check_names(folder, name, kinds):
         raise InputError(f"--out: {folder} is the folder of {what}; give another")
 
 
+def check_emit(engine, on):
+    """Refuses --emit=sbatch for an engine that has no scripts."""
+    if not hasattr(engine, "emit"):
+        raise InputError(f"--emit=sbatch needs --on=slurm; this is --on={on}")
+
+
 def check_binaries(engine, on, words, options=()):
     """Refuses a value of --binary, one of `words`, that is no harness or does not know the options. One that cannot run on this machine
     may run on its kind."""

@@ -1,7 +1,8 @@
 """Runs an experiment; `harness experiment` calls it.
 
     ./bench experiment                    lists the experiments
-    ./bench experiment NAME [--quick|--full] [--dry-run] [--redraw] [--out=FOLDER] [--on=ENGINE] [-- OPTIONS OF EVERY RUN]
+    ./bench experiment NAME [--quick|--full] [--dry-run] [--redraw] [--out=FOLDER] [--on=ENGINE] [--emit=sbatch]
+                                          [-- OPTIONS OF EVERY RUN]
     ./bench experiment NAME --paper [--width=240] [--height=POINTS] [--font-size=8] ...
 
 Every run is a process of its own. A block runs every point of the figure once, in random order; all its runs share a seed, and each
@@ -19,7 +20,8 @@ says what was measured, on which machine, and what is missing.
 
 --on=slurm[:OPTIONS] or --on=hosts:FILE runs the blocks on other machines, as a sweep does (docs/sweeps.md), with the harness that
 --binary=[KIND:]PATH brings, if it is given. Where several kinds of machines are named, each has a folder of its own in the output folder,
-with its results and figures. machines.svg compares the machines of a kind, if there are several.
+with its results and figures. machines.svg compares the machines of a kind, if there are several. --emit=sbatch prints plain scripts for
+Slurm; when they have ended, the same command collects their results, and draws them.
 
 --redraw measures nothing. It draws the results of the binary that wrote last into the folder, even if that is another binary or ran on
 another machine.
@@ -44,6 +46,7 @@ from hold import Hold
 from input_error import InputError, run_script
 from plan import Plan
 from results import Results, last_run
+from sweep import tell_scripts
 
 SIZES = {"--width": (72, 2000), "--height": (72, 2000), "--font-size": (4, 40)}   # in points: the least and the most
 NAMES_PAIR = ("--index", "--sync", "--workload", "--reclaim")   # options that tell which pair a run needs
@@ -59,6 +62,7 @@ class Request:
     sizes: dict = field(default_factory=lambda: {"--width": 240, "--height": None, "--font-size": 8})
     out: pathlib.Path | None = None
     on: str = "local"
+    emit: bool = False
     binaries: list = field(default_factory=list)   # values of --binary
     own: tuple = ()
 
@@ -97,11 +101,14 @@ def parse(arguments):
             request.on = value
         elif name == "--binary" and value:
             request.binaries.append(value)
+        elif argument == "--emit=sbatch":
+            request.emit = True
         else:
             raise InputError(f"there is no '{argument}' here; there are --quick, --full, --dry-run, --redraw, --paper, --width=POINTS, "
-                             "--height=POINTS, --font-size=POINTS, --out=FOLDER, --on=ENGINE, --binary=[KIND:]PATH, -- OPTIONS")
-    if request.redraw and (request.on != "local" or request.binaries):
-        raise InputError("--redraw measures nothing, so --on and --binary mean nothing; --out=FOLDER/KIND names the folder of a kind")
+                             "--height=POINTS, --font-size=POINTS, --out=FOLDER, --on=ENGINE, --binary=[KIND:]PATH, "
+                             "--emit=sbatch, -- OPTIONS")
+    if request.redraw and (request.on != "local" or request.binaries or request.emit):
+        raise InputError("--redraw measures nothing, so --on, --binary and --emit mean nothing; --out=FOLDER/KIND names the folder of a kind")
     if sized and not request.paper:
         raise InputError(f"{sized[0]}: the size of a figure with --paper; this is one without")
     return request
@@ -247,6 +254,8 @@ def experiment_main(harness, arguments):
         return redraw(request, experiment, Results(folder, binary), ran)
     pairs = pairs_of(harness, experiment) if request.on.startswith(("slurm", "hosts")) else ()   # a build for each kind
     engine = engine_of(request.on, harness, request.binaries, folder, pairs)
+    if request.emit:
+        begin.check_emit(engine, request.on)
     begin.check_folder(folder, experiment.name, engine.kinds)
     begin.check_binaries(engine, request.on, request.binaries)
     apart = request.out is None   # the folder of this tree outlives its builds
@@ -257,18 +266,25 @@ def experiment_main(harness, arguments):
         return 0
     try:
         with Hold(folder, engine.kinds) as hold:
-            engine.prepare()
+            if not request.emit:
+                engine.prepare()
             plan = Plan(experiment, begin.results_of(folder, engine, apart))
             for results in plan.results.values():
                 if results.others:
                     print(f"experiment: {results.path}: results of {len(results.others)} other builds do not count", file=sys.stderr)
             driver = Driver(plan, engine, folder, hold)
             plans.save(folder, experiment, engine, ["./bench", "experiment", *arguments])
-            driver.run()
+            waiting = 0
+            if request.emit:
+                waiting, paths = driver.emit()
+                tell_scripts(waiting, paths, engine)
+            else:
+                driver.run()
     except KeyboardInterrupt as interrupted:
         print(f"experiment: interrupted; {str(interrupted) or 'the same command goes on'} ({folder}/results.jsonl)", file=sys.stderr)
         return 130
-    drawing = [show(request, experiment, plan, kind, folder) for kind in plan.results]   # of every kind, whatever comes of another
+    # Each kind is drawn, whatever comes of another one. While tasks wait to be run, stdout has their scripts alone.
+    drawing = [show(request, experiment, plan, kind, folder) for kind in plan.results if not waiting]
     for (kind, failed, _), reason in plan.failures.items():
         print(f"experiment: failed: {kind + ': ' if kind else ''}{' '.join(failed)}: {reason}", file=sys.stderr)
     return 1 if plan.failures or not all(drawing) else 0

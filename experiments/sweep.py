@@ -158,8 +158,8 @@ def sweep_main(harness, arguments):
     request = parse(arguments)
     points, pairs = points_of(harness, request.options)
     engine = engine_of(request.on, harness, request.binaries, request.out, pairs)
-    if request.emit and not hasattr(engine, "emit"):
-        raise InputError(f"--emit=sbatch needs --on=slurm; this is --on={request.on}")
+    if request.emit:
+        begin.check_emit(engine, request.on)
     experiment = definition.Experiment(plans.SWEEP, "", "", "", request.replicates, [], points)
     begin.check_folder(request.out, plans.SWEEP, engine.kinds)
     begin.check_binaries(engine, request.on, request.binaries, request.options)
