@@ -89,7 +89,8 @@ def records_of(name, mode, own):
     records = [r for r in records_in(results.path) if r.get("binary") == binary and tuple(r["arguments"]) in runs]
     for record in records:
         if (schema := columns.other_schema(record["document"])) is not None:
-            raise InputError(f"{name}: {results.path} has documents of schema {schema}; this tree writes {columns.VERSION}: first run {command}")
+            raise InputError(f"{name}: {results.path} has documents of schema {schema}; this tree writes {columns.VERSION}: first run "
+                             f"{command}")
     return experiment, records, folder
 
 

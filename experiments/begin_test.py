@@ -16,6 +16,8 @@ import blocks  # noqa: E402
 import columns  # noqa: E402
 import plan as plans  # noqa: E402
 import results  # noqa: E402
+import sweep  # noqa: E402
+from engines import ENGINES  # noqa: E402
 from engines.local import Local  # noqa: E402
 from input_error import InputError  # noqa: E402
 
@@ -101,7 +103,7 @@ class Beginning(unittest.TestCase):
         for key, wrong in (("arguments", None), ("arguments", [1]), ("document", None), ("document", {}), ("replicate", "0")):
             with self.subTest(key=key, wrong=wrong):
                 file.write_text(f"{good}\n{json.dumps(RECORD | {key: wrong})}\n")
-                self.refused("results.jsonl, line 2: is no result of a sweep or an experiment", results.records_in, file)
+                self.refused("results.jsonl, line 2: is no result; move the file away", results.records_in, file)
         file.write_bytes(b"\xff\n")
         self.refused("results.jsonl: is not text", results.records_in, file)
 
@@ -146,6 +148,10 @@ class Beginning(unittest.TestCase):
                 else:
                     begin.check_binaries(Local(binary), on, [str(binary)])
         begin.check_binaries(Local("/bin/true"), "local", [])   # ours, which --binary does not bring
+
+    def test_the_help_names_what_an_engine_needs(self):
+        for word in (*ENGINES, "--binary", "--emit"):
+            self.assertRegex(sweep.__doc__, rf"(?m)^ *{word}")
 
     def test_an_interruption_during_the_start_is_one_line(self):
         harness = fake_in(self.folder, '#!/usr/bin/bash\necho\nkill -INT $PPID\nsleep 60\n')   # it answers `points`, which comes first

@@ -119,7 +119,7 @@ def records_in(path):
         except json.JSONDecodeError:
             continue   # a killed run left an incomplete line
         if not is_record(records[-1]):
-            raise InputError(f"--out: {path}, line {number}: is no result of a sweep or an experiment; move it away, or give another folder")
+            raise InputError(f"--out: {path}, line {number}: is no result; move the file away, or give another folder")
     return records
 
 

@@ -9,7 +9,8 @@ Every run is a process of its own. A block runs every point of the figure once, 
 block has another one. There are as many blocks as replicates.
 
 Each result is kept at once, so after an interruption the same command continues where it stopped. Kept results count if they have the
-same options and come from this very binary. A folder that --out names is refused if it has results of another one. The status of a run decides what the figure shows:
+same options and come from this very binary; a folder that --out names is refused if it has results of another one. The status of a run
+decides what the figure shows:
     degraded    this machine cannot really run the point: it is left out from its first result on, with the reason
     skipped     the point does not fit this machine (--fit): likewise
     noisy       other programs had a processor of the run: it is drawn, and the figure says how many such runs there are
@@ -108,7 +109,8 @@ def parse(arguments):
                              "--height=POINTS, --font-size=POINTS, --out=FOLDER, --on=ENGINE, --binary=[KIND:]PATH, "
                              "--emit=sbatch, -- OPTIONS")
     if request.redraw and (request.on != "local" or request.binaries or request.emit):
-        raise InputError("--redraw measures nothing, so --on, --binary and --emit mean nothing; --out=FOLDER/KIND names the folder of a kind")
+        raise InputError("--redraw measures nothing, so --on, --binary and --emit mean nothing; --out=FOLDER/KIND names the folder of a "
+                         "kind")
     if sized and not request.paper:
         raise InputError(f"{sized[0]}: the size of a figure with --paper; this is one without")
     return request

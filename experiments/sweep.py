@@ -6,9 +6,20 @@
 A point is one of the product of all lists among the options of runs. A block is every point once, in random order; all its runs share
 a seed, and one machine runs all of it. There are as many blocks as replicates. Each run is a process of its own.
 
-The results go into DIR/results.jsonl, which `./bench export` reads. Results are kept at once, so after an interruption the same command
-goes on where it stopped: no run is lost, and none is made twice. --dry-run prints the runs, and how long they would take if some ran
-before. `status` says from anywhere what is done and what is left.
+ENGINE says where the runs are made:
+
+    local               here, one after the other; the default
+    slurm[:OPTIONS]     on nodes that Slurm gives, such as slurm:partition=bench,constraint=haswell+zen4: each constraint is a kind of
+                        machine. Others are account, qos, time, mem, and at the end setup=LINE OF BASH
+    hosts:FILE          on the hosts of FILE by ssh; a line has a host, and the name of its kind if there are several
+
+The results go into DIR/results.jsonl, or into DIR/KIND for each kind; without a constraint the kind is `slurm`. `./bench export DIR` reads
+them. Results are kept at once, so after an interruption the same command goes on where it stopped: no run is lost, and none is made twice.
+
+--binary=[KIND:]PATH brings a harness for all kinds or for one; otherwise each kind gets one that is built from these sources.
+--emit=sbatch prints scripts for `sbatch` and starts nothing; when they have ended, the same command collects the results.
+--dry-run prints the runs, and how long they would take if some ran before. `status` says from anywhere what is done and what is left.
+docs/sweeps.md says the rest.
 
 Exit status: 0; 1 if a run failed; 2 for wrong input; 130 after an interruption.
 """
