@@ -3,11 +3,13 @@
 CTest runs it. By hand: python3 experiments/begin_test.py
 """
 import json
+import os
 import pathlib
 import shutil
 import subprocess
 import tempfile
 import unittest
+from unittest import mock
 
 from experiment_testing import TREE, fake_in, run_policies
 
@@ -148,6 +150,27 @@ class Beginning(unittest.TestCase):
                 else:
                     begin.check_binaries(Local(binary), on, [str(binary)])
         begin.check_binaries(Local("/bin/true"), "local", [])   # ours, which --binary does not bring
+
+    def test_emitted_scripts_are_collected_and_drawn_by_the_same_command(self):
+        harness, calls = fake_in(self.folder), self.folder / "calls"
+        shutil.rmtree(self.out)
+
+        def emit():
+            calls.unlink(missing_ok=True)
+            with mock.patch.dict(os.environ, PATH=str(self.folder)):   # where no Slurm is
+                done = run_policies(self.folder, "--emit=sbatch", "--on=slurm")
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertEqual({json.loads(call)[0] for call in calls.read_text().splitlines()}, {"points"})   # nothing ran
+            return done.stdout
+
+        self.assertTrue(emit().startswith("#!"))
+        tasks = sorted((self.out / "tasks").glob("*.points"))
+        self.assertEqual(len(tasks), 3)
+        for points in tasks:
+            block = [str(TREE / "experiments/block.sh"), str(harness), str(points), str(points.with_suffix(".records"))]
+            subprocess.run(block, check=True, timeout=300)
+        self.assertIn("left out: rtm:20: no transactions", emit())
+        self.assertIn("--emit=sbatch needs --on=slurm; this is --on=local", run_policies(self.folder, "--emit=sbatch").stderr)
 
     def test_the_help_names_what_an_engine_needs(self):
         for word in (*ENGINES, "--binary", "--emit"):

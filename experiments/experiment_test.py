@@ -14,7 +14,6 @@ import signal
 import subprocess
 import tempfile
 import unittest
-from unittest import mock
 
 from experiment_testing import FAKE, HARNESS, LIMITS, TREE, fake_in, run_policies
 
@@ -315,26 +314,6 @@ class Runs(unittest.TestCase):
         self.assertEqual((done.returncode, done.stdout, len(done.stderr.splitlines())), (2, "", 1))
         self.assertIn("has results of another binary; give another --out", done.stderr)
         self.assertFalse((self.folder / "calls").exists())
-
-    def test_emitted_scripts_are_collected_and_drawn_by_the_same_command(self):
-        here = mock.patch.dict(os.environ, PATH=str(self.folder))   # where no Slurm is
-        with here:
-            emitted = self.experiment("--emit=sbatch", "--on=slurm")
-        self.assertEqual(emitted.returncode, 0, emitted.stderr)
-        self.assertTrue(emitted.stdout.startswith("#!"))
-        self.assertEqual({call[0] for call in self.calls()}, {"points"})   # nothing ran
-        tasks = sorted((self.out / "tasks").glob("*.points"))
-        self.assertEqual(len(tasks), 3)
-        for points in tasks:
-            block = [str(TREE / "experiments/block.sh"), str(self.harness), str(points), str(points.with_suffix(".records"))]
-            subprocess.run(block, check=True, timeout=300)
-        self.forget_calls()
-        with here:
-            done = self.experiment("--emit=sbatch", "--on=slurm")
-        self.assertEqual(done.returncode, 0, done.stderr)
-        self.assertIn("left out: rtm:20: no transactions", done.stdout)
-        self.assertEqual({call[0] for call in self.calls()}, {"points"})
-        self.assertIn("--emit=sbatch needs --on=slurm; this is --on=local", self.experiment("--emit=sbatch").stderr)
 
     def test_results_of_another_seed_do_not_count(self):
         self.experiment()

@@ -253,6 +253,7 @@ class Verifying(unittest.TestCase):
             (good, ["--fast"], "there is no '--fast' here; ./bench verify DIR"),
             (good, ["--out=/proc/nowhere"], "--out: /proc/nowhere: No such file or directory"),
             (good, [f"--out={self.file}"], "is no folder"),
+            (good, [f"--out={self.file}/x"], "mine.toml is no folder"),
         ):
             with self.subTest(text=text, more=more):
                 done = self.verify(text, more=more)
@@ -267,6 +268,14 @@ class Verifying(unittest.TestCase):
         (self.out).mkdir(exist_ok=True)
         (self.out / "thesis.tex").touch()
         self.assertIn("thesis.tex is no file of a verification; move it away", self.verify(good).stderr)
+        (self.out / "thesis.tex").rename(self.folder / "thesis.tex")
+        (self.out / "results.jsonl").symlink_to(self.folder / "thesis.tex")   # as a stranger's artifact may have it
+        self.assertIn("results.jsonl is no file of a verification; move it away", self.verify().stderr)
+        (bare / "claims.toml").write_text(good)
+        (bare / "verified").symlink_to(self.folder)
+        command = [word for word in self.command(source=bare) if not word.startswith("--out=")]
+        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
+        self.assertEqual((done.returncode, done.stderr), (2, f"verify: {bare}/verified is a symbolic link; name a folder by --out\n"))
         self.assertFalse((self.folder / "runs").exists())
 
 
