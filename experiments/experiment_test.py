@@ -398,7 +398,8 @@ class Runs(unittest.TestCase):
 
     def test_a_redrawn_figure_has_the_processors_of_the_machine_that_measured(self):
         (self.out).mkdir()
-        record = {"binary": "b", "arguments": ["--threads=1"], "document": {"machine": {"processors": 56}}}
+        document = {"status": "ok", "machine": {"processors": 56}}
+        record = {"binary": "b", "arguments": ["--threads=1"], "replicate": 0, "document": document}
         (self.out / "results.jsonl").write_text(json.dumps(record) + "\n{\"binary\": \"cut")
         self.assertEqual(last_run(self.out), ("b", 56, ["--threads=1"]))
         self.assertEqual(definition.load("policies", "quick", (), 56).panels[0].x, [1, 2, 4, 8, 16, 32, 56])
