@@ -182,6 +182,15 @@ TEST_CASE("Model caches: a stale directory snoops for lines that were read from 
   }
 }
 
+TEST_CASE("Model caches: a line in no cache is at the home of its page, which may be another one now") {
+  const Parameters p = haswell();
+  Calm c(p);
+  const u64 sets = static_cast<u64>(p.l3.mb_per_cluster * 1048576 / 64 / p.l3.ways);
+  CHECK(c.load(0, kLine, 0) == about(p.dram.local));
+  for (u64 i = 1; i <= 21; ++i) (void)c.load(0, kLine + i * sets * 64);
+  CHECK(c.load(0, kLine, 2) == about(p.dram.socket));
+}
+
 TEST_CASE("Model caches: channels and links are shared") {
   const Parameters p = haswell();
   Caches caches(p);

@@ -253,6 +253,38 @@ TEST_CASE("Model: begin, commit and a fence wait for what is under way") {
   CHECK(t.model.ended().empty());
 }
 
+TEST_CASE("Model: a locked instruction waits for what is under way, and a load for its line") {
+  const MachineFile file = quiet();
+  const double local = file.parameters().dram.local;
+  Threads t(file, {0});
+  t.model.mapped(kBase, 2 * kMiB, {}, true);
+  t.model.loaded(0, kBase, 2 * kMiB);
+  t.access(0, Kind::kReadModifyWrite, kBase);
+  const double before = t.ns(0);
+  t.access(0, Kind::kLoad, kBase + 64);
+  CHECK(t.ns(0) < before + local);
+  t.access(0, Kind::kReadModifyWrite, kBase);
+  CHECK(t.ns(0) > before + local);
+  const double prefetched = t.ns(0);
+  t.access(0, Kind::kPrefetch, kBase + 128);
+  t.access(0, Kind::kLoad, kBase + 128);  // L1 has its tag, but not yet the line
+  CHECK(t.fenced_ns(0) > prefetched + local);
+}
+
+TEST_CASE("Model: lines that an aborted transaction wrote have left its core") {
+  const MachineFile file = quiet(",core.per_reference=0");
+  Threads t(file, {0});
+  for (const bool aborts : {false, true}) {
+    t.clock[0] += t.model.begin(0, t.clock[0]);
+    t.access(0, Kind::kStore, kBase, 0, true);
+    t.clock[0] += aborts ? t.model.abort(0, t.clock[0]) : t.model.commit(0, t.clock[0]);
+    const double before = t.fenced_ns(0);
+    t.access(0, Kind::kLoad, kBase);
+    const Parameters& p = file.parameters();
+    CHECK(t.fenced_ns(0) - before == Approx(aborts ? p.l3.ns : p.l1.ns).margin(0.1));
+  }
+}
+
 using Ends = std::vector<Ended>;
 Ends ended(const Model& model) { return {model.ended().begin(), model.ended().end()}; }
 
