@@ -69,6 +69,13 @@ Ticks Caches::miss(u32 core, u64 number, bool writes, Home home, Ticks start) {
   return begin - start + took;
 }
 
+void Caches::place(u32 core, u64 number, Home home) {
+  Line& line = directory_.at(number, home.cluster, home.snoop_all);
+  if (line.holders == 0 && line.l3s == 0) line.home = home.cluster & 15;
+  take_for_writing(line, core);
+  if (!cores_[core].l1.has(number)) fill(core, number);
+}
+
 Ticks Caches::fetch(Line& line, u32 core, Ticks start) {
   const u32 cluster = cluster_of(core);
   if (line.owner1 != 0) return from_core(line, static_cast<u32>(line.owner1) - 1, cluster, start);

@@ -43,6 +43,9 @@ class Caches {
   [[nodiscard]] bool hit(u32 core, u64 line, bool writes);
   /// Brings the line to the core, whose hit() has just returned false. Returns the ticks from `start` to its arrival.
   [[nodiscard]] Ticks miss(u32 core, u64 line, bool writes, Home home, Ticks start);
+  /// Puts a line into the caches of a core, as its owner has written it whole: so the kernel leaves a page that it has
+  /// cleared.
+  void place(u32 core, u64 line, Home home);
   /// Takes the line from a core, with what the core wrote to it.
   void drop(u32 core, u64 line);
 

@@ -102,11 +102,21 @@ struct Model::State {
     Pages::Page& page = pages.at(address, thread.cluster);
     if (!page.present || page.marked) {
       if (r.kind == Kind::kPrefetch || (r.in_transaction && trapped(r.thread))) return false;
+      const bool clears = !page.present;
       now = pages.fault(page, thread.cluster, thread.strand.drain(now));
+      if (clears) cleared(thread, page, address);
     }
     walk = ticks(p.tlb.walk_ns);
     tlb.insert(page.tag());
     return true;
+  }
+
+  /// Leaves the lines of a new page in the caches of the core that has cleared it. The kernel clears a huge page part
+  /// by part, that of the address last, so what is left of it are the lines of that part.
+  void cleared(const Thread& thread, const Pages::Page& page, u64 address) {
+    constexpr u64 kLines = (1 << kSmallPageBits) / kLineBytes;
+    const u64 first = (address >> kSmallPageBits) * kLines;
+    for (u64 line = first; line < first + kLines; ++line) caches.place(thread.core, line, {page.home, false});
   }
 
   Ticks reference_line(const Reference& r, u64 line, Ticks now, Ticks walk) {

@@ -20,7 +20,9 @@
 //      them and calls abort() for each. If the thread's own is among them, the reference has not taken place.
 //   4. Conflicts are the caller's: it finds them, undoes the loser and calls abort() for it.
 //
-// An address is any number. Memory that nobody has mapped is present at its first use, on the node of its first user.
+// An address is any number, and decides about sets and pages. So a run repeats only if its addresses do: a caller
+// passes offsets of its own, not what the system's allocator returns. Memory that nobody has mapped is present at its
+// first use, on the node of its first user.
 #include <memory>
 #include <span>
 #include <vector>

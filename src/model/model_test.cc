@@ -338,6 +338,26 @@ TEST_CASE("Model: a first touch inside a transaction ends it with status 0, and 
   CHECK(t.model.ended().empty());
 }
 
+TEST_CASE("Model: the kernel leaves a page that it has cleared in the caches of the core") {
+  const MachineFile file = quiet(",core.per_reference=0");
+  const Parameters& p = file.parameters();
+  for (const bool huge : {false, true}) {
+    Threads t(file, {0, 1});
+    t.model.mapped(kBase, 2 * kMiB, {}, huge);
+    t.access(0, Kind::kStore, kBase + 8192);
+    const auto ns = [&](u32 thread, u64 address) {
+      t.clock[thread] = std::max(t.clock[0], t.clock[1]);
+      (void)t.fenced_ns(thread);
+      const double before = t.ns(thread);
+      t.access(thread, Kind::kLoad, address);
+      return t.fenced_ns(thread) - before;
+    };
+    CHECK(ns(0, kBase + 12'224) <= p.l2.ns + 0.1);
+    CHECK(ns(1, kBase + 12'160) == Approx(p.l3.modified_elsewhere + p.tlb.walk_ns).margin(0.1));
+    if (huge) CHECK(ns(0, kBase) == Approx(p.dram.local).margin(0.1));
+  }
+}
+
 TEST_CASE("Model: a prefetch of an untouched page does nothing") {
   Threads t(quiet(), {0});
   t.model.mapped(kBase, kMiB);
@@ -419,7 +439,7 @@ TEST_CASE("Model: memory that was loaded from afar is slow under a stale directo
 TEST_CASE("Model: memory that is mapped again is untouched, in TLBs too, and has a new home") {
   const MachineFile file = quiet();
   const Parameters& p = file.parameters();
-  for (const u64 bytes : {u64{4096}, 2 * kMiB}) {
+  for (const u64 bytes : {u64{8192}, 2 * kMiB}) {
     Threads t(file, {0});
     t.model.mapped(kBase, bytes);
     t.access(0, Kind::kStore, kBase);
@@ -428,9 +448,10 @@ TEST_CASE("Model: memory that is mapped again is untouched, in TLBs too, and has
     const double before = t.fenced_ns(0);
     t.access(0, Kind::kStore, kBase);
     CHECK(t.ns(0) - before > p.kernel.fault_ns);
-    const double faulted = t.fenced_ns(0);
-    t.access(0, Kind::kLoad, kBase + 64);
-    CHECK(t.fenced_ns(0) - faulted > p.dram.socket - 1);
+    t.model.loaded(0, kBase + 4096, 4096);
+    const double loaded = t.fenced_ns(0);
+    t.access(0, Kind::kLoad, kBase + 4096);
+    CHECK(t.fenced_ns(0) - loaded > p.dram.socket - 1);
   }
 }
 
