@@ -239,7 +239,9 @@ Ticks Model::fence(u32 thread, const Ticks now) {
 }
 
 Ticks Model::wake(u32, Ticks asleep, Ticks stored) const {
-  return std::max(asleep, stored) + ticks(state_->p.l1.ns);  // one more turn of the loop that waits
+  // Each waiter looks at its own moments. Otherwise all would notice at once, and the least thread number would win.
+  const Ticks turn = std::max<Ticks>(1, ticks(state_->p.l1.ns));
+  return stored <= asleep ? asleep : asleep + (stored - asleep + turn - 1) / turn * turn;
 }
 
 Ticks Model::trap(u32 thread, Call, const Ticks now) {

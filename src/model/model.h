@@ -80,8 +80,8 @@ class Model {
   [[nodiscard]] Ticks begin_operation(u32 thread, Ticks now);
   /// Returns the ticks of a full fence, which waits for all misses of the thread.
   [[nodiscard]] Ticks fence(u32 thread, Ticks now);
-  /// Returns the moment at which a thread that has waited since `asleep` notices a store made at `stored`. The thread
-  /// then reads the line again, and queues for it there.
+  /// Returns the moment at which a thread that has waited since `asleep` notices a store made at `stored`: the end of a
+  /// turn of its loop, which takes a hit in L1. The thread then reads the line again, and queues for it there.
   [[nodiscard]] Ticks wake(u32 thread, Ticks asleep, Ticks stored) const;
   /// Returns the ticks of a system call, which ends the thread's transaction.
   [[nodiscard]] Ticks trap(u32 thread, Call call, Ticks now);

@@ -414,6 +414,16 @@ TEST_CASE("Model: marks end transactions that touch the page, once") {
   }
 }
 
+TEST_CASE("Model: a waiting thread notices a store at the end of a turn of its loop") {
+  const MachineFile file = quiet();
+  const Model model(file, {0});
+  const Ticks turn = ticks(file.parameters().l1.ns);
+  CHECK(model.wake(0, 1000, 900) == 1000);
+  CHECK(model.wake(0, 1000, 1001) == 1000 + turn);
+  CHECK(model.wake(0, 1000, 1000 + turn) == 1000 + turn);
+  CHECK(model.wake(0, 1003, 1000 + turn) == 1003 + turn);
+}
+
 TEST_CASE("Model: a reference that straddles pays for both lines") {
   const MachineFile file = quiet(",core.per_reference=0");
   Threads t(file, {0});
