@@ -214,13 +214,16 @@ Ticks Model::commit(u32 thread, const Ticks now) {
   return s.threads[thread].strand.drain(clock) + ticks(s.p.htm.commit) - now;
 }
 
-Ticks Model::abort(u32 thread, Ticks) {
+void Model::undone(u32 thread) {
   State& s = *state_;
-  s.start_call();
   for (const u64 line : s.transactions.written(thread)) s.caches.drop(s.threads[thread].core, line);
   s.transactions.finish(thread);
   s.threads[thread].strand.forget();
-  return ticks(s.p.htm.abort);
+}
+
+Ticks Model::abort(u32, Ticks) {
+  state_->start_call();
+  return ticks(state_->p.htm.abort);
 }
 
 Ticks Model::begin_operation(u32 thread, const Ticks now) {

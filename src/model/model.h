@@ -12,13 +12,14 @@
 //           --> Pages        first touch, faults, marks, the lock of the address space
 //
 // The protocol of a caller:
-//   1. `now` is the clock of the thread. Calls come in the order of effects, so `now` seldom goes back, and then
-//   little.
+//   1. `now` is the clock of the thread. Calls come in the order of effects, so `now` seldom goes back, and then by
+//      little.
 //   2. A call returns ticks that the caller adds to that clock. Values are not known here: the effect is the caller's.
 //   3. After each call, ended() names the transactions that this call ended, perhaps the thread's own. The caller
-//   undoes
-//      them and calls abort() for each. If the thread's own is among them, the reference has not taken place.
-//   4. Conflicts are the caller's: it finds them, undoes the loser and calls abort() for it.
+//      undoes them, and calls undone() for each at once. If the thread's own is among them, the reference, the commit
+//      or the system call has not taken place.
+//   4. Conflicts are the caller's: it finds them, undoes the loser's stores and calls undone() for it.
+//   5. When a thread goes on after its transaction has been undone, the caller asks abort() for the ticks.
 //
 // An address is any number, and decides about sets and pages. So a run repeats only if its addresses do: a caller
 // passes offsets of its own, not what the system's allocator returns. Memory that nobody has mapped is present at its
@@ -73,7 +74,10 @@ class Model {
   /// Returns the ticks to commit, which wait for all misses of the transaction. If ended() names the thread, it has not
   /// been committed.
   [[nodiscard]] Ticks commit(u32 thread, Ticks now);
-  /// Returns the ticks of the abort of a transaction, whoever has ended it. Lines that it wrote leave the core.
+  /// Tells that the caller has undone a transaction, whoever ended it. The lines that it wrote leave the core, and
+  /// ended() stays as it is.
+  void undone(u32 thread);
+  /// Returns the ticks of the abort of a transaction that has been undone.
   [[nodiscard]] Ticks abort(u32 thread, Ticks now);
   /// Returns the ticks of an operation's instructions besides its references. What was missed before may still be
   /// under way; the new operation does not depend on it.
@@ -86,7 +90,7 @@ class Model {
   /// Returns the ticks of a system call, which ends the thread's transaction.
   [[nodiscard]] Ticks trap(u32 thread, Call call, Ticks now);
 
-  /// Returns the transactions that the last call ended. The next call empties it.
+  /// Returns the transactions that the last call ended. The next call that returns ticks empties it.
   [[nodiscard]] std::span<const Ended> ended() const;
 
   /// Tells that addresses have become usable: untouched pages, of 4 KiB or, if `huge`, 2 MiB. No virtual time passes.

@@ -28,6 +28,10 @@ class Threads {
   void access(u32 thread, Kind kind, u64 address, u64 block = 0, bool in_transaction = false, u32 bytes = 8) {
     clock[thread] += model.access({thread, kind, address, bytes, block, in_transaction}, clock[thread]);
   }
+  void abort(u32 thread) {
+    model.undone(thread);
+    clock[thread] += model.abort(thread, clock[thread]);
+  }
   u32 earliest() const { return static_cast<u32>(std::ranges::min_element(clock) - clock.begin()); }
   double ns(u32 thread) const { return static_cast<double>(clock[thread]) / kTicksPerNs; }
   double fenced_ns(u32 thread) {
@@ -277,7 +281,11 @@ TEST_CASE("Model: lines that an aborted transaction wrote have left its core") {
   for (const bool aborts : {false, true}) {
     t.clock[0] += t.model.begin(0, t.clock[0]);
     t.access(0, Kind::kStore, kBase, 0, true);
-    t.clock[0] += aborts ? t.model.abort(0, t.clock[0]) : t.model.commit(0, t.clock[0]);
+    if (aborts) {
+      t.abort(0);
+    } else {
+      t.clock[0] += t.model.commit(0, t.clock[0]);
+    }
     const double before = t.fenced_ns(0);
     t.access(0, Kind::kLoad, kBase);
     const Parameters& p = file.parameters();
@@ -303,7 +311,7 @@ TEST_CASE("Model: nine written lines of one set end a transaction, nine read one
       continue;
     }
     CHECK(ends == Ends{{0, kAbortCapacity}});
-    t.clock[0] += t.model.abort(0, t.clock[0]);
+    t.abort(0);
     CHECK(t.model.ended().empty());
   }
 }
@@ -320,6 +328,25 @@ TEST_CASE("Model: a sibling's references end a transaction that has written") {
   CHECK(ends == Ends{{0, kAbortCapacity}});
 }
 
+TEST_CASE("Model: an undone transaction is not ended again, before its thread goes on") {
+  Threads t(quiet(), {0, 28});
+  t.clock[0] += t.model.begin(0, 0);
+  t.access(0, Kind::kStore, kBase, 0, true);
+  t.model.undone(0);
+  for (u64 i = 1; i < 20; ++i) {
+    t.access(1, Kind::kLoad, kBase + i * 4096);
+    CHECK(t.model.ended().empty());
+  }
+  // Undoing what was ended leaves the list, over which the caller iterates.
+  t.clock[0] += t.model.abort(0, t.clock[0]);
+  t.clock[0] += t.model.begin(0, t.clock[0]);
+  CHECK(t.model.trap(0, Call::kMap, t.clock[0]) == 0);
+  for (const Ended& end : t.model.ended()) t.model.undone(end.thread);
+  CHECK(ended(t.model) == Ends{{0, 0}});
+  t.clock[0] += t.model.abort(0, t.clock[0]);
+  CHECK(t.model.ended().empty());
+}
+
 TEST_CASE("Model: a first touch inside a transaction ends it with status 0, and leaves the page untouched") {
   const MachineFile file = quiet();
   Threads t(file, {0});
@@ -328,7 +355,7 @@ TEST_CASE("Model: a first touch inside a transaction ends it with status 0, and 
     t.clock[0] += t.model.begin(0, t.clock[0]);
     t.access(0, Kind::kStore, kBase, 0, true);
     CHECK(ended(t.model) == Ends{{0, 0}});
-    t.clock[0] += t.model.abort(0, t.clock[0]);
+    t.abort(0);
   }
   const double before = t.ns(0);
   t.access(0, Kind::kStore, kBase);
@@ -391,7 +418,7 @@ TEST_CASE("Model: ticks come at their rate, and end transactions") {
     if (t.model.ended().empty()) continue;
     CHECK(ended(t.model) == Ends{{0, 0}});
     ++aborts;
-    t.clock[0] += t.model.abort(0, t.clock[0]);
+    t.abort(0);
   }
   CHECK(aborts >= 10);
   CHECK(aborts <= 70);  // 70 ticks, some of which come while no transaction runs
@@ -407,7 +434,7 @@ TEST_CASE("Model: marks end transactions that touch the page, once") {
     t.clock[0] += t.model.begin(0, t.clock[0]);
     t.access(0, Kind::kLoad, kBase, 0, true);
     CHECK(ended(t.model) == (aborts ? Ends{{0, 0}} : Ends{}));
-    t.clock[0] += t.model.abort(0, t.clock[0]);
+    t.abort(0);
     if (aborts && t.clock[0] > ticks(1.5e6)) t.access(0, Kind::kLoad, kBase);  // a load outside repairs the page
     t.clock[0] = std::max(t.clock[0], ticks(2.5e6));
     if (!aborts) break;

@@ -5,7 +5,7 @@
 //   line read      ends when the L3 of its cluster evicts it, or L1, or beyond a number of lines (htm.read)
 //   trap           ends it with status 0: a page fault, a mark, a tick, a system call
 //
-// A transaction that the machine has ended stays here until the caller aborts it, and is named once.
+// A transaction that the machine has ended stays here until the caller has undone it, and is named once.
 #include <algorithm>
 #include <span>
 #include <vector>
@@ -37,7 +37,7 @@ class Transactions {
     ++running_;
   }
   [[nodiscard]] bool running(u32 thread) const { return threads_[thread].running; }
-  /// Ends a transaction without a word: it has committed, or the caller has aborted it.
+  /// Ends a transaction without a word: it has committed, or the caller has undone it.
   void finish(u32 thread) {
     Thread& t = threads_[thread];
     if (!t.running) return;
