@@ -236,4 +236,29 @@ void Caches::drop(u32 core, u64 number) {
   if (line->owned_by(core)) line->no_owner();
 }
 
+std::string Caches::broken_invariant() const {
+  std::string broken;
+  directory_.for_each([&](const Line& line) {
+    u64 holders = 0;
+    u64 clusters_of_holders = 0;
+    for (u32 core = 0; core < cores_.size(); ++core) {
+      if (!cores_[core].l1.has(line.number) && !cores_[core].l2.has(line.number)) continue;
+      holders |= u64{1} << core;
+      clusters_of_holders |= u64{1} << cluster_of(core);
+    }
+    u64 l3s = 0;
+    for (u32 cluster = 0; cluster < l3_.size(); ++cluster) l3s |= u64{l3_[cluster].has(line.number)} << cluster;
+    const bool inclusive = p_.l3.kind == L3Kind::kInclusive;
+    if (line.holders != holders) broken = "a holder is not the one that has the line";
+    if (line.l3s != l3s) broken = "an L3's bit is wrong";
+    if (line.owner1 != 0) {
+      const u32 owner = static_cast<u32>(line.owner1) - 1;
+      if (holders != u64{1} << owner || (l3s & ~(u64{1} << cluster_of(owner))) != 0)
+        broken = "an owner shares its line";
+    }
+    if (inclusive && (clusters_of_holders & ~l3s) != 0) broken = "an inclusive L3 lacks a line of its cores";
+  });
+  return broken;
+}
+
 }  // namespace latchlab::model

@@ -16,6 +16,7 @@
 // Differs from hardware: an eviction tells the directory, so no core is asked in vain. The hypothesis of stale
 // directories (Line::snoop_all) is about the home's memory directory alone, which evictions do not clear.
 #include <span>
+#include <string>
 #include <vector>
 
 #include "src/model/directory.h"
@@ -52,6 +53,13 @@ class Caches {
   /// Returns the lines that some core's L1, or some cluster's L3, has evicted since forget_evictions().
   [[nodiscard]] std::span<const Gone> gone_from_l1() const { return gone_from_l1_; }
   [[nodiscard]] std::span<const Gone> gone_from_l3() const { return gone_from_l3_; }
+  /// Returns "", or the first of these that does not hold of some line:
+  ///   1. a core is a holder if and only if its L1 or L2 has the line
+  ///   2. a cluster's bit is set if and only if its L3 has the line
+  ///   3. an owner is the only holder, and no other cluster's L3 has the line
+  ///   4. an inclusive L3 has every line of its cores
+  /// O(lines * cores): for tests.
+  [[nodiscard]] std::string broken_invariant() const;
   void forget_evictions() {
     gone_from_l1_.clear();
     gone_from_l3_.clear();

@@ -1,5 +1,6 @@
 #include "src/model/caches.h"
 
+#include "src/base/rng.h"
 #include "src/model/machine_file.h"
 #include "src/testing/catch.h"
 
@@ -218,6 +219,35 @@ TEST_CASE("Model caches: a line that is dropped comes from L3 again, and nobody 
   c.caches.drop(0, kLine);
   CHECK(c.load(kNear) == about(p.l3.ns));
   CHECK(c.load(0) == about(p.l3.exclusive_elsewhere));
+}
+
+TEST_CASE("Model caches: who has a line is known, whatever cores do to it") {
+  for (const char* name : {"haswell-ep", "sapphire-rapids", "epyc"}) {
+    Parameters p = MachineFile::of(Spec::parse(name)).parameters();
+    // Caches of tens of lines, so that all evict all the time.
+    p.l1 = {1, 2, 1};  // 8 sets
+    p.l2 = {4, 4, 3};  // 16 sets
+    p.l3.ways = 8;
+    p.l3.mb_per_cluster = 64.0 * 8 * 13 / 1048576;  // 13 sets
+    Caches caches(p);
+    Rng rng(test_seed());
+    for (u32 i = 0; i < 30'000; ++i) {
+      // A few cores of each cluster, and lines of which some are hot.
+      const u32 core = static_cast<u32>(rng.below(p.all_clusters()) * p.topology.cores + rng.below(2));
+      const u64 line = rng.below(rng.below(2) == 0 ? 8 : 400);
+      const bool writes = rng.below(3) == 0;
+      const Caches::Home home{static_cast<u32>(line % p.all_clusters()), false};
+      if (rng.below(20) == 0) {
+        caches.drop(core, line);
+      } else if (rng.below(20) == 0) {
+        caches.place(core, line, home);
+      } else if (!caches.hit(core, line, writes)) {
+        (void)caches.miss(core, line, writes, home, i * 100);
+        REQUIRE(caches.hit(core, line, writes));
+      }
+      if (i % 50 == 0) REQUIRE(caches.broken_invariant() == "");
+    }
+  }
 }
 
 }  // namespace

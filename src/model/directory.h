@@ -59,6 +59,13 @@ class Directory {
     return line.number == Line::kNoNumber ? nullptr : &line;
   }
   [[nodiscard]] u64 size() const { return used_; }
+  /// Calls visit(line) for every line.
+  template <class Visit>
+  void for_each(Visit&& visit) const {
+    for (const Line& line : lines_) {
+      if (line.number != Line::kNoNumber) visit(line);
+    }
+  }
 
  private:
   static constexpr u64 kFirst = u64{1} << 12;
