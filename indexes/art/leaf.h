@@ -21,6 +21,7 @@
 #include "indexes/art/group.h"
 #include "src/arch/simd.h"
 #include "src/base/key.h"
+#include "src/machine/machine.h"
 
 namespace latchlab::art {
 
@@ -79,6 +80,7 @@ class Leaf<Layout, U64Key> {
     Pair* const line = static_cast<Pair*>(child.line());
     u32 equal = 0;
     if constexpr (Layout::Machine::kReadsWholeLines) {
+      Layout::Machine::touch(line, kLineBytes, Access::kRead);
       equal = equal_in_line(line, key.raw()) & child.places();
     } else {
       for (u32 left = child.places(); left != 0; left &= left - 1) {

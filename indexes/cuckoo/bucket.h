@@ -29,6 +29,7 @@
 
 #include "indexes/cuckoo/hashes.h"
 #include "src/arch/line_search.h"
+#include "src/machine/machine.h"
 
 namespace latchlab::cuckoo {
 
@@ -129,6 +130,7 @@ struct alignas(kLineBytes) PairsBucket {
   /// Returns the lowest slot with this word, or kSlots.
   [[gnu::always_inline]] u32 slot_of(u64 wanted) const {
     if constexpr (Layout::Machine::kReadsWholeLines) {
+      Layout::Machine::touch(this, kLineBytes, Access::kRead);
       if constexpr (kPairs == 3) {
         return first_equal_of_three(this, wanted);
       } else {

@@ -18,6 +18,7 @@
 #include "indexes/cuckoo/hashes.h"
 #include "src/arch/line_search.h"
 #include "src/base/scale.h"
+#include "src/machine/machine.h"
 
 namespace latchlab::cuckoo {
 
@@ -90,6 +91,7 @@ struct alignas(kLineBytes) FourBucket {
   [[gnu::always_inline]] Look find_at_home(u64, Id id, Word of, bool avx512) const {
     if constexpr (Layout::Machine::kReadsWholeLines) {
       if (avx512) [[likely]] {
+        Layout::Machine::touch(this, kLineBytes, Access::kRead);
         const HashMatch match = match_hashes_of_four(this, id.hashes().home());
         const u32 at_home = match.slots & static_cast<u32>(of.word() >> Word::kOwnShift);
         return {.at_home = at_home, .alike = match.slots, .value = match.value};
@@ -197,7 +199,10 @@ struct alignas(kLineBytes) FourBucket {
 
   /// Returns a mask of the slots with these upper 48 bits.
   [[gnu::always_inline]] u32 equal(u64 hash) const {
-    if constexpr (Layout::Machine::kReadsWholeLines) return equal_hashes_of_four(this, hash);
+    if constexpr (Layout::Machine::kReadsWholeLines) {
+      Layout::Machine::touch(this, kLineBytes, Access::kRead);
+      return equal_hashes_of_four(this, hash);
+    }
     u32 found = 0;
     for (u32 i = 0; i < kSlots; ++i) {
       if (mid[i].load() == static_cast<u32>(hash >> 16) && high[i].load() == static_cast<u16>(hash >> 48))

@@ -6,7 +6,8 @@
 //   M::storing(v)     before a store; if the result is false, the body is being left and must not store
 //   M::changing(v)    before a read-modify-write; the result means the same
 //
-// v is the object accessed: a T, a whole array of T, or a std::atomic<T>. On Native the hooks compile to nothing.
+// v is the object accessed: a T, a whole array of T, or a std::atomic<T>. On Native the hooks compile to nothing. A
+// racy row is loaded in words, each with its own hook; with M::kLoadsWholeRows it is one array of std::atomic<T>.
 #include <atomic>
 #include <type_traits>
 
@@ -18,6 +19,8 @@ namespace latchlab {
 
 template <class M>
 struct Cells {
+  static constexpr bool kLoadsWholeRows = false;
+
   // Without prefixes of lock elision, only the instructions after them remain. The next two pair with each other.
   static u32 prefixed_exchange(std::atomic<u32>& word, u32 value) { return word.exchange(value, kAcquire); }
   static void prefixed_store(std::atomic<u32>& word, u32 value) { word.store(value, kRelease); }
@@ -170,6 +173,10 @@ struct Cells {
     Bytes16 load_all() const
       requires(sizeof(T) * N == 16)
     {
+      if constexpr (M::kLoadsWholeRows) {
+        [[maybe_unused]] const auto access = M::loading(words_);
+        return Bytes16::of_words(words_[0].load(kRelaxed), words_[1].load(kRelaxed));
+      }
       const u64 low = word(0);
       return Bytes16::of_words(low, word(1));
     }
