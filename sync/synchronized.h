@@ -129,6 +129,7 @@ class Synchronized {
   /// `run`.
   template <ThreadContext<Policy> Me>
   [[gnu::always_inline]] std::optional<u64> find(Me& me, Raw raw) const {
+    Machine::begin_operation();
     const typename Key::Spelling spelling(raw);
     // Inlined into the caller: a call would keep the misses of successive lookups from overlapping.
     const auto found = policy_.read(
@@ -506,6 +507,7 @@ class Synchronized {
   /// Puts a value (sync/change.h). Calls `begin()` at the beginning of each attempt.
   template <class Value, class Begin = Nothing>
   [[gnu::always_inline]] bool put(ThreadState& me, Raw raw, const Value value, Put how, const Begin begin = {}) {
+    Machine::begin_operation();
     if constexpr (kLearns) me.watch.pass(1);
     const typename Key::Spelling spelling(raw);
     const Key key = spelling.key();
@@ -547,6 +549,7 @@ class Synchronized {
   /// Runs an erasing body.
   template <class EraseIn>
   [[gnu::always_inline]] bool erase_by(ThreadState& me, Raw raw, const EraseIn& erase_in) {
+    Machine::begin_operation();
     if constexpr (kLearns) me.watch.pass(1);
     const typename Key::Spelling spelling(raw);
     return with_memory(me, [&]() __attribute__((always_inline)) {

@@ -200,6 +200,7 @@ struct Emulated : Cells<Emulated>, SoftwareTransactions<&EmulatedThread::mine> {
   static void heavy_fence() { std::atomic_thread_fence(kSeqCst); }     // pairs with light_fence and with itself
 
   static void touch(const void*, std::size_t, Access) {}
+  static void begin_operation() {}
   static void prefetch(const void*, Access) {}
   static void* allocate(std::size_t bytes);
   /// Frees a block; inside a transaction, when the transaction commits.

@@ -1,10 +1,12 @@
 #pragma once
 // A machine: everything that a policy, a transaction or an index touches below C++. All members are static, so there is
-// no object to pass around. Native therefore costs nothing, and Simulated finds the running fiber through one pointer.
+// no object to pass around. Native therefore costs nothing, and a virtual machine finds the running fiber through one
+// pointer.
 //
 //   Native     std::atomic, the processor, real RTM                               measuring
 //   Emulated   threads; a transaction is made of a hidden mutex and an undo log   sanitizer lanes, machines without RTM
 //   Simulated  fibers in virtual time; schedules replay from a seed               the race finder
+//   Modelled   fibers in virtual time, on the costs of a modelled processor       predicting other machines
 //
 // A field that another thread may see is one of these, or it is fixed before it is published and never changes:
 //
@@ -71,7 +73,8 @@ concept SharedLockable = Lockable<L> && requires(L& lock) {
 template <class M>
 concept Machine = requires(typename M::template Atomic<u64>& a, void* p, void (*body)(), bool (*done)(u64)) {
   { M::kName } -> std::convertible_to<std::string_view>;
-  // True if a search may load a whole line, including words of other blocks and of free memory.
+  // True if a search may load a whole line, including words of other blocks and of free memory. It touches the line
+  // first.
   { M::kReadsWholeLines } -> std::convertible_to<bool>;
   { M::kUndoesAllMemory } -> std::convertible_to<bool>;  // an abort undoes every store, not only stores to cells
   requires Cell<typename M::template Plain<u64>>;
@@ -117,6 +120,7 @@ concept Machine = requires(typename M::template Atomic<u64>& a, void* p, void (*
 
   M::touch(p, std::size_t{}, Access::kRead);  // bulk access that does not go through cells
   M::prefetch(p, Access::kRead);              // a hint that the line is needed soon; p may be any address
+  M::begin_operation();                       // an operation of an index begins
   // Null when memory is out; aligned to 16 bytes at least, and to 64 for blocks of 64 bytes or more.
   { M::allocate(std::size_t{}) } -> std::same_as<void*>;
   M::deallocate(p, std::size_t{});

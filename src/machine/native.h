@@ -93,6 +93,7 @@ struct Native : Cells<Native> {
   static void heavy_fence() { fence_all_processors(); }
 
   static void touch(const void*, std::size_t, Access) {}
+  [[gnu::always_inline]] static inline void begin_operation() {}
   /// Prefetches a line.
   [[gnu::always_inline]] static inline void prefetch(const void* p, Access access) {
     if (access == Access::kRead) {

@@ -7,94 +7,17 @@
 // consistent, so memory orders and fences mean nothing. ThreadSanitizer finds missing ones, on Emulated.
 #include <string_view>
 
-#include "src/machine/cells.h"
-#include "src/machine/machine.h"
-#include "src/machine/simulated_world.h"
+#include "src/machine/virtual_machine.h"
 
 namespace latchlab {
 
-struct Simulated : Cells<Simulated>, SoftwareTransactions<&World::get> {
+struct Simulated : VirtualMachine<Simulated, World> {
   static constexpr std::string_view kName = "simulated";
   static constexpr bool kReadsWholeLines = false;
-  static constexpr bool kUndoesAllMemory = false;
 
-  class SharedMutex;
-  using Mutex = SharedMutex;  // used in exclusive mode only
-
-  struct Elision {};  // empty: conflicts are detected as they happen, so isolation is always strong
-
-  static bool in_transaction() { return World::get().in_transaction(); }
-  /// Sleeps until the line is written, then looks again. Inside a transaction it looks once, then aborts with status
-  /// zero. Outside virtual time no other fiber could end the wait, so it ends the process.
-  template <class A, class Done>
-  static auto wait_until(const A& atomic, Done&& done) {
-    World& world = World::get();
-    for (;;) {
-      // Acquire as on the other machines, where it pairs with the store that ends the wait. Here orders mean nothing.
-      if (const auto value = atomic.load(kAcquire); done(value) || world.unwinding()) return value;
-      if (world.in_transaction()) world.abort(0);
-      world.park(&atomic);
-    }
-  }
-  static void pause() { World::get().pass(Event::kPause); }
-  static void yield() { World::get().pass(Event::kYield); }
-  /// Returns virtual nanoseconds.
-  static u64 now() { return World::get().now(); }
-  static void full_fence() {}
-  static void acquire_fence() {}
-  static void release_fence() {}
-  static void light_fence() {}
-  static void heavy_fence() {}
-
-  static void touch(const void* p, std::size_t bytes, Access access) { World::get().touch(p, bytes, access); }
   static void prefetch(const void*, Access) {}  // no event, because another fiber cannot observe it
-  static void* allocate(std::size_t bytes) { return World::get().allocate(bytes); }
-  /// Frees a block; inside a transaction, when the transaction commits.
-  static void deallocate(void* p, std::size_t bytes) { World::get().deallocate(p, bytes); }
+  static void begin_operation() {}
   static PageSource* pages() { return nullptr; }  // no chunks: the memory map must know when each block is freed
-  static void poison(const void* p, std::size_t bytes) { World::get().memory().poison(p, bytes); }
-  static void unpoison(const void* p, std::size_t bytes) { World::get().memory().unpoison(p, bytes); }
-
- private:
-  friend Cells<Simulated>;
-
-  template <class V>
-  static bool loading(const V& value) {
-    World::read(&value, sizeof(V));
-    return true;
-  }
-  template <class V>
-  static bool storing(V& value) {
-    return World::write(&value, Event::kStore);
-  }
-  /// Counts as a write even if it changes nothing, as on the processor.
-  template <class V>
-  static bool changing(V& value) {
-    return World::write(&value, Event::kReadModifyWrite);
-  }
-};
-
-/// The system's reader-writer lock in virtual time: a waiting fiber sleeps until the word is written. As in glibc,
-/// readers do not wait for a waiting writer.
-class Simulated::SharedMutex {
- public:
-  void lock() {
-    u32 word;
-    do word = wait_until(word_, [](u32 now) { return now == 0; });
-    while (!word_.compare_exchange(word, kWriter, kAcquire));  // pairs with unlock and unlock_shared
-  }
-  void unlock() { word_.store(0, kRelease); }  // pairs with lock and lock_shared
-  void lock_shared() {
-    u32 word;
-    do word = wait_until(word_, [](u32 now) { return now != kWriter; });
-    while (!word_.compare_exchange(word, word + 1, kAcquire));  // pairs with unlock
-  }
-  void unlock_shared() { word_.fetch_add(-1u, kRelease); }  // pairs with lock
-
- private:
-  static constexpr u32 kWriter = ~0u;  // held by a writer; any other word is the number of readers
-
-  Atomic<u32> word_{0};
 };
 
 static_assert(Machine<Simulated>);

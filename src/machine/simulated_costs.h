@@ -1,34 +1,90 @@
 #pragma once
 // The costs of events in virtual time. They decide which fiber runs next: the one with the earliest clock.
 //
-// The race finder's strategies draw costs at random. A model of a processor would compute them from the line, its
-// holders and the fiber's core; it would be one more class here.
+// The race finder's strategies draw costs at random, from an event alone. A model of a processor computes them from
+// more: the bytes, their block, the transaction. Only a modelled world (ModelledWorld) calls those hooks.
 #include <algorithm>
+#include <span>
 
 #include "src/base/rng.h"
 #include "src/base/types.h"
 
 namespace latchlab {
 
-enum class Event : u8 { kLoad, kStore, kReadModifyWrite, kBegin, kCommit, kAbort, kMemory, kPause, kYield };
+struct PagePlacement;
+
+enum class Event : u8 {
+  kLoad,
+  kStore,
+  kReadModifyWrite,
+  kBegin,
+  kCommit,
+  kAbort,
+  kMemory,
+  kPause,
+  kYield,
+  kPrefetch,
+  kFence
+};
 
 struct FiberStep {
   u32 fiber;
   Event event;
   u32 line;   // the line accessed; meaningless for an event that is not an access
-  u64 clock;  // the fiber's clock in nanoseconds, before the step
+  u64 clock;  // the fiber's clock in ticks, before the step
 };
 
-/// The costs of one schedule. All answers must be functions of the constructor's arguments and the steps so far.
+/// A load, a store, a read-modify-write or a prefetch, as a model sees it.
+struct FiberReference {
+  FiberStep step;
+  u64 address;  // in the addresses of the modelled memory, which are the same in every run
+  u32 bytes;    // at least 1; they may cross into another line
+  u64 block;    // the address of their block's first byte
+  bool in_transaction;
+};
+
+/// A transaction that the modelled processor has ended by itself.
+struct EndedTransaction {
+  u32 fiber;
+  u32 status;
+};
+
+/// An entry into the kernel that a program asks for, as opposed to faults.
+enum class KernelCall : u8 { kMap, kProtect };
+
+/// The costs of one schedule, in ticks of the world's clock (nanoseconds, or sixteenths of them on a modelled machine).
+/// All answers must be functions of the constructor's arguments and the steps so far.
 class Costs {
  public:
   virtual ~Costs() = default;
   /// Returns the clock at which a fiber starts.
   virtual u64 start(u32 fiber) = 0;
-  /// Returns the nanoseconds that the step takes; it takes effect at its beginning.
+  /// Returns the ticks that the step takes; it takes effect at its beginning.
   virtual u64 cost(const FiberStep& step) = 0;
   /// Returns the time at which a fiber that has waited since `asleep` notices a store made at `stored`.
   virtual u64 wake(u32 fiber, u64 asleep, u64 stored) = 0;
+
+  // The hooks of a modelled world.
+
+  /// Returns the ticks that the reference takes.
+  virtual u64 reference(const FiberReference& reference) { return cost(reference.step); }
+  /// Returns the ticks of an operation's instructions besides its references.
+  virtual u64 begin_operation(u32 /*fiber*/, u64 /*clock*/) { return 0; }
+  /// Returns the ticks of a call of the kernel.
+  virtual u64 trap(u32 /*fiber*/, KernelCall, u64 /*clock*/) { return 0; }
+  /// Returns the transactions that the last call of cost(), reference() or trap() ended. The world undoes them. If the
+  /// fiber's own is among them, its step has not taken place.
+  virtual std::span<const EndedTransaction> ended() { return {}; }
+  /// Tells that a fiber's transaction has been undone, at this time. Its step kAbort follows.
+  virtual void undone(u32 /*fiber*/, u64 /*clock*/) {}
+  /// Tells that addresses are usable, as untouched pages that are huge or small, and where the program wants them.
+  virtual void mapped(u64 /*address*/, u64 /*bytes*/, bool /*huge*/, const PagePlacement&) {}
+  /// Tells that addresses are gone.
+  virtual void unmapped(u64 /*address*/, u64 /*bytes*/) {}
+  /// Tells that a fiber has allocated a block; fiber 0 stands for code outside virtual time too.
+  virtual void allocated(u32 /*fiber*/, u64 /*address*/, u64 /*bytes*/) {}
+  /// Tells that a fiber frees a block.
+  virtual void freed(u32 /*fiber*/, u64 /*address*/, u64 /*bytes*/) {}
 };
 
 /// The strategies' only source of random numbers.

@@ -1,10 +1,9 @@
 #include "src/machine/simulated_memory.h"
 
-#include <sys/mman.h>
-
 #include <algorithm>
 #include <cstring>
-#include <new>
+
+#include "src/machine/reserve.h"
 
 namespace latchlab {
 
@@ -14,13 +13,6 @@ namespace {
 // addresses. The kernel may choose another address.
 void* const kArenaHint = reinterpret_cast<void*>(u64{0x7e9000000000});
 
-template <class T>
-T* reserve(u64 count, void* hint = nullptr) {
-  void* p = mmap(hint, count * sizeof(T), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  if (p == MAP_FAILED) throw std::bad_alloc();
-  return static_cast<T*>(p);
-}
-
 constexpr u64 round_up(u64 value, u64 to) { return (value + to - 1) & ~(to - 1); }
 
 }  // namespace
@@ -28,13 +20,12 @@ constexpr u64 round_up(u64 value, u64 to) { return (value + to - 1) & ~(to - 1);
 SimulatedMemory::SimulatedMemory()
     : arena_(reserve<char>(kArenaBytes, kArenaHint)),
       states_(reserve<State>(kArenaBytes / kUnit)),
-      lines_(reserve<Line>(u64{kArenaLines} + kForeignLines)),
-      foreign_(1024) {}
+      lines_(reserve<Line>(u64{kArenaLines} + kForeignLines)) {}
 
 SimulatedMemory::~SimulatedMemory() {
-  munmap(arena_, kArenaBytes);
-  munmap(states_, kArenaBytes / kUnit * sizeof(State));
-  munmap(lines_, (u64{kArenaLines} + kForeignLines) * sizeof(Line));
+  release_reserved(arena_, kArenaBytes);
+  release_reserved(states_, kArenaBytes / kUnit);
+  release_reserved(lines_, u64{kArenaLines} + kForeignLines);
 }
 
 void SimulatedMemory::reset() {
@@ -42,7 +33,7 @@ void SimulatedMemory::reset() {
   std::memset(states_, 0, top_ / kUnit + 1);
   dirty_ = std::max(dirty_, top_);
   if (dirty_ > kCheapToClear) {
-    madvise(arena_, round_up(dirty_, 4096), MADV_DONTNEED);
+    clear_reserved(arena_, round_up(dirty_, 4096));
     dirty_ = kFirstOffset;
   }
   top_ = kFirstOffset;
@@ -50,8 +41,7 @@ void SimulatedMemory::reset() {
   live_blocks_ = 0;
   for (const u32 number : used_lines_) lines_[number] = {};
   used_lines_.clear();
-  for (const u32 slot : foreign_used_) foreign_[slot] = {};
-  foreign_used_.clear();
+  foreign_.clear();
 }
 
 void* SimulatedMemory::allocate(std::size_t bytes, u32 owner) {
@@ -71,7 +61,7 @@ void* SimulatedMemory::allocate(std::size_t bytes, u32 owner) {
   return arena_ + begin;
 }
 
-std::string SimulatedMemory::deallocate(void* p) {
+std::string SimulatedMemory::deallocate(void* p, std::size_t, u32) {
   const u64 offset = offset_of(p);
   Block* block = const_cast<Block*>(offset < kArenaBytes ? block_at(offset) : nullptr);
   if (!block || block->offset != offset) return "free of something that is not a block";
@@ -112,9 +102,8 @@ std::string SimulatedMemory::place(const void* p) const {
     if (!block) return "outside of all blocks";
     return "byte " + std::to_string(offset - block->offset) + " of block " + std::to_string(block - blocks_.data());
   }
-  const u32* number = foreign_number(reinterpret_cast<u64>(p) / kLineBytes);
   return "byte " + std::to_string(reinterpret_cast<u64>(p) % kLineBytes) + " of the test's own line " +
-         std::to_string(number ? *number - kArenaLines : 0);
+         std::to_string(foreign_.find(reinterpret_cast<u64>(p) / kLineBytes).value_or(0));
 }
 
 const SimulatedMemory::Block* SimulatedMemory::block_at(u64 offset) const {
@@ -131,39 +120,6 @@ std::string SimulatedMemory::name(const Block& block) const {
 
 std::string SimulatedMemory::describe_a_live_block() const {
   return name(*std::find_if(blocks_.begin(), blocks_.end(), [](const Block& b) { return b.live; }));
-}
-
-u64 SimulatedMemory::slot_of(u64 address) const {
-  u64 at = (address * 0x9e3779b97f4a7c15u >> 20) & (foreign_.size() - 1);
-  while (foreign_[at].address1 != 0 && foreign_[at].address1 != address + 1) at = (at + 1) & (foreign_.size() - 1);
-  return at;
-}
-
-const u32* SimulatedMemory::foreign_number(u64 address) const {
-  const Slot& slot = foreign_[slot_of(address)];
-  return slot.address1 != 0 ? &slot.number : nullptr;
-}
-
-u32 SimulatedMemory::foreign_line(u64 address) {
-  u64 at = slot_of(address);
-  if (foreign_[at].address1 != 0) return foreign_[at].number;
-  if (foreign_used_.size() * 2 >= foreign_.size()) {
-    std::vector<Slot> old(foreign_.size() * 2);
-    old.swap(foreign_);
-    foreign_used_.clear();
-    for (const Slot& slot : old) {
-      if (slot.address1 == 0) continue;
-      const u64 to = slot_of(slot.address1 - 1);
-      foreign_[to] = slot;
-      foreign_used_.push_back(static_cast<u32>(to));
-    }
-    at = slot_of(address);
-  }
-  // If there are more distinct lines than numbers, some share a number: that only adds aborts.
-  const u32 number = kArenaLines + static_cast<u32>(foreign_used_.size() % kForeignLines);
-  foreign_[at] = {address + 1, number};
-  foreign_used_.push_back(static_cast<u32>(at));
-  return number;
 }
 
 }  // namespace latchlab

@@ -12,17 +12,14 @@
 #include <vector>
 
 #include "src/base/types.h"
+#include "src/machine/fiber_set.h"
+#include "src/machine/foreign_lines.h"
 
 namespace latchlab {
 
 class SimulatedMemory {
  public:
-  struct Line {
-    u64 readers;  // bit i: fiber i has read it in its transaction
-    u8 writer1;   // one plus the fiber that has written it in its transaction; 0 for none
-    bool waited;  // a fiber is parked on it
-    bool used;    // it is in used_lines_
-  };
+  using Line = LineState<64>;
 
   SimulatedMemory();
   ~SimulatedMemory();
@@ -36,8 +33,9 @@ class SimulatedMemory {
   /// 16. A block of up to 4 KiB is filled with a pattern, like reused memory of malloc; a larger one is zero, like
   /// fresh pages.
   void* allocate(std::size_t bytes, u32 owner);
-  /// Frees a block. Returns "", or the reason why p cannot be freed.
-  std::string deallocate(void* p);
+  /// Frees a block. Returns "", or the reason why p cannot be freed. Only a memory that is used again needs the bytes
+  /// and the fiber that frees.
+  std::string deallocate(void* p, std::size_t bytes, u32 owner);
   void poison(const void* p, std::size_t bytes) { mark(p, bytes, State::kPoisoned); }
   void unpoison(const void* p, std::size_t bytes) { mark(p, bytes, State::kLive); }
 
@@ -60,7 +58,7 @@ class SimulatedMemory {
   u32 line_number(const void* p) {
     const u64 offset = offset_of(p);
     return offset < kArenaBytes ? static_cast<u32>(offset / kLineBytes)
-                                : foreign_line(reinterpret_cast<u64>(p) / kLineBytes);
+                                : kArenaLines + foreign_.number(reinterpret_cast<u64>(p) / kLineBytes);
   }
   Line& line(u32 number) {
     Line& found = lines_[number];
@@ -70,6 +68,8 @@ class SimulatedMemory {
     }
     return found;
   }
+  /// Returns the line that an access affects. (A memory with fewer lines may return null outside transactions.)
+  Line* line_of_access(u32 number, bool) { return &line(number); }
 
   u64 live_blocks() const { return live_blocks_; }
   /// Describes the oldest block that has not been freed; there must be one.
@@ -83,10 +83,6 @@ class SimulatedMemory {
     u32 owner;
     bool live;
   };
-  struct Slot {
-    u64 address1;  // one plus the line's address; 0 if the slot is empty
-    u32 number;
-  };
   static constexpr u64 kArenaBytes = u64{512} << 20;
   static constexpr u64 kUnit = 16;
   static constexpr u32 kArenaLines = kArenaBytes / kLineBytes;
@@ -96,10 +92,7 @@ class SimulatedMemory {
 
   u64 offset_of(const void* p) const { return static_cast<u64>(static_cast<const char*>(p) - arena_); }
   void mark(const void* p, std::size_t bytes, State state);
-  u64 slot_of(u64 address) const;
-  u32 foreign_line(u64 address);
   const Block* block_at(u64 offset) const;
-  const u32* foreign_number(u64 address) const;
   std::string name(const Block& block) const;
 
   char* arena_;
@@ -110,8 +103,7 @@ class SimulatedMemory {
   std::vector<Block> blocks_;
   u64 live_blocks_ = 0;
   std::vector<u32> used_lines_;
-  std::vector<Slot> foreign_;  // open addressing; the size is a power of two, at most half full
-  std::vector<u32> foreign_used_;
+  ForeignLines foreign_{kForeignLines};
 };
 
 }  // namespace latchlab

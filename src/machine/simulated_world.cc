@@ -1,248 +1,96 @@
 #include "src/machine/simulated_world.h"
 
-#include <cxxabi.h>
-#include <sys/mman.h>
-
-#include <bit>
 #include <cstdio>
 #include <cstdlib>
-#include <exception>
-#include <new>
-#include <stdexcept>
 
-#include "src/arch/sanitizer.h"
+#include "src/machine/simulated_fibers.h"
 
 namespace latchlab {
 
-using boost::context::detail::jump_fcontext;
-using boost::context::detail::make_fcontext;
-using boost::context::detail::transfer_t;
-
-namespace {
-
-// The size has room for Catch2's assertions and sanitized frames; untouched pages cost nothing.
-constexpr std::size_t kStackBytes = std::size_t{256} << 10;
-constexpr std::size_t kGuardBytes = 4096;
-
-}  // namespace
-
-World& World::get() {
-  static World world;
-  return world;
-}
-
-World::World() { instance_ = this; }
-
-World::~World() {
-  for (auto& fiber : fibers_) {
-    if (fiber->context.sanitizer_fiber) sanitizer_destroy_fiber(fiber->context.sanitizer_fiber);
-    munmap(static_cast<char*>(const_cast<void*>(fiber->context.stack)) - kGuardBytes, kStackBytes + kGuardBytes);
-  }
-  instance_ = nullptr;
-}
-
-void World::reset() {
-  memory_.reset();
-  outside_.transaction.reset();
-  outside_failure_.clear();
-}
-
-// ---------------------------------------------------------------- fibers
-
-void World::give_stack(Fiber& fiber) {
-  Context& context = fiber.context;
-  if (!context.stack) {
-    void* p = mmap(nullptr, kStackBytes + kGuardBytes, PROT_READ | PROT_WRITE,
-                   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (p == MAP_FAILED) throw std::bad_alloc();
-    mprotect(p, kGuardBytes, PROT_NONE);
-    context.stack = static_cast<char*>(p) + kGuardBytes;
-    context.stack_bytes = kStackBytes;
-  } else {
-    unpoison_memory(context.stack, kStackBytes);  // an abandoned run has left frames there
-    if (context.sanitizer_fiber) sanitizer_destroy_fiber(context.sanitizer_fiber);
-  }
-  context.sanitizer_fiber = sanitizer_create_fiber();
-  context.fake_stack = nullptr;
-  context.at =
-      make_fcontext(static_cast<char*>(const_cast<void*>(context.stack)) + kStackBytes, kStackBytes, fiber_main);
-}
-
-void World::prepare(u32 id) {
-  if (id == fibers_.size()) {
-    fibers_.push_back(std::make_unique<Fiber>());
-    fibers_.back()->id = id;
-    give_stack(*fibers_.back());
-  }
-  Fiber& fiber = *fibers_[id];
-  if (!fiber.resting) give_stack(fiber);
-  fiber.resting = true;
-  fiber.done = false;
-  fiber.doomed = false;
-  fiber.transaction.reset();
-  fiber.lines_read.clear();
-  fiber.lines_written.clear();
-  fiber.plan = nullptr;
-  fiber.waits_for = nullptr;
-  fiber.context.exceptions = {};
-  fiber.clock = costs_->start(id);
-  set_key(id, fiber.clock << kIdBits | id);
-}
-
-World::Outcome World::run(u32 fibers, Costs& costs, u64 event_limit, const std::function<void(u32)>& body) {
-  if (fibers > kMaxFibers)
-    throw std::invalid_argument(std::to_string(fibers) + " fibers: a world has room for 64 at most");
-  outcome_ = {};
-  costs_ = &costs;
-  body_ = &body;
-  event_limit_ = event_limit;
-  running_ = fibers;
-  waiters_.clear();
-  leaves_ = std::bit_ceil(fibers);
-  keys_.assign(2 * leaves_, kNotRunnable);
-  for (u32 i = 0; i < fibers; ++i) prepare(i);
-  home_.sanitizer_fiber = sanitizer_current_fiber();
-  dispatch();
-  return outcome_;
-}
-
-void World::fiber_main(transfer_t from) {
-  World& world = get_unchecked();
-  world.landed(from);
-  for (;;) {
-    Fiber& fiber = *me;
-    fiber.resting = false;
-    try {
-      (*world.body_)(fiber.id);
-    } catch (const std::exception& e) {
-      world.fail(std::string("an exception left the fiber: ") + e.what());
-    } catch (...) {
-      world.fail("an exception left the fiber");
-    }
-    fiber.resting = true;
-    fiber.done = true;
-    world.dispatch();  // returns in the next schedule
-  }
-}
-
-void World::set_key(u32 fiber, u64 key) {
-  u32 n = leaves_ + fiber;
-  keys_[n] = key;
-  for (n >>= 1; n > 0; n >>= 1) keys_[n] = std::min(keys_[2 * n], keys_[2 * n + 1]);
-}
-
-/// Switches to the earliest fiber, or home if no fiber can run.
-void World::dispatch() {
-  const u64 earliest = keys_[1];
-  if (earliest == kNotRunnable) {
-    std::string waiting;
-    for (u32 i = 0; i < running_; ++i) {
-      if (!fibers_[i]->done) waiting += (waiting.empty() ? "" : ", ") + std::to_string(i);
-    }
-    if (!waiting.empty()) outcome_.failure = "deadlock: fibers wait for ever: " + waiting;
-    jump(home_, nullptr);
-    return;
-  }
-  const u32 next = earliest & ((1u << kIdBits) - 1);
-  set_key(next, kNotRunnable);
-  Fiber& fiber = *fibers_[next];
-  if (&fiber == me) return;
-  ++outcome_.switches;
-  jump(fiber.context, &fiber);
-}
-
-/// Switches to another stack. Never inlined: a jump may return in another thread, whose exception state has another
-/// address.
-[[gnu::noinline]] void World::jump(Context& to, Fiber* next) {
-  auto* const state = reinterpret_cast<ExceptionState*>(abi::__cxa_get_globals());
-  Context& from = *on_;
-  from.exceptions = *state;
-  *state = to.exceptions;
-  left_ = &from;
-  on_ = &to;
-  me = next;
-  sanitizer_leave_stack(&from.fake_stack, to.stack, to.stack_bytes);
-  sanitizer_switch_to_fiber(to.sanitizer_fiber);
-  landed(jump_fcontext(to.at, nullptr));
-}
-
-void World::landed(transfer_t from) {
-  left_->at = from.fctx;
-  const void* bottom = nullptr;
-  std::size_t bytes = 0;
-  sanitizer_enter_stack(on_->fake_stack, &bottom, &bytes);
-  if (left_ == &home_) {
-    home_.stack = bottom;
-    home_.stack_bytes = bytes;
-  }
-}
-
-void World::fail(const std::string& what) {
-  if (!me) {
-    if (outside_failure_.empty()) outside_failure_ = what + " (outside virtual time)";
-    return;
-  }
-  outcome_.failure = what + " (fiber " + std::to_string(me->id) + ", event " + std::to_string(outcome_.events) +
-                     ", at " + std::to_string(me->clock) + " ns)";
-  jump(home_, nullptr);
-}
-
-std::string World::recent_events() const {
-  static constexpr std::array kNames{"load", "store", "change", "begin", "commit", "abort", "memory", "pause", "yield"};
-  std::string text;
-  const u64 last = std::min(outcome_.events, event_limit_);
-  for (u64 i = last > kRecent ? last - kRecent + 1 : 1; i <= last; ++i) {
-    const Recent& recent = recent_[i % kRecent];
-    text += "  event " + std::to_string(i) + " at " + std::to_string(recent.clock) + " ns: fiber " +
-            std::to_string(recent.fiber) + (recent.in_transaction ? " (in a transaction) " : " ") +
-            kNames[static_cast<std::size_t>(recent.event)];
-    if (recent.at) text += " " + memory_.place(recent.at);
-    text += "\n";
-  }
-  return text;
-}
-
 // ---------------------------------------------------------------- accesses
 
-void World::await_turn(Fiber& fiber) {
+template <class Traits>
+void VirtualWorld<Traits>::await_turn(Fiber& fiber) {
   if (fiber.clock <= keys_[1] >> kIdBits) return;
   set_key(fiber.id, fiber.clock << kIdBits | fiber.id);
   dispatch();
 }
 
 /// Returns when the fiber is the earliest; leaves its body if its transaction is doomed or must abort now by plan.
-void World::take_turn(Fiber& fiber, AbortMoment moment) {
+template <class Traits>
+void VirtualWorld<Traits>::take_turn(Fiber& fiber, AbortMoment moment) {
   await_turn(fiber);
   if (!fiber.transaction.running()) return;
   if (fiber.doomed) fiber.transaction.unwind();
   if (fiber.transaction.planned(moment)) abort(fiber.transaction.planned_status());
 }
 
-void World::event(Fiber& fiber, Event event, const void* at, u32 line) {
-  if (++outcome_.events > event_limit_) fail("livelock: more than " + std::to_string(event_limit_) + " events");
+template <class Traits>
+void VirtualWorld<Traits>::record(Fiber& fiber, Event event, const void* at, u32 line) {
+  if (++outcome_.events > event_limit_) fail_livelock();
   recent_[outcome_.events % kRecent] = {at, fiber.clock, fiber.id, event, fiber.transaction.running()};
   outcome_.trace =
       (outcome_.trace ^ (u64{line} << 12 | u64{fiber.id} << 4 | static_cast<u64>(event))) * 0x9e3779b97f4a7c15u;
   outcome_.trace ^= outcome_.trace >> 29;
-  fiber.clock += costs_->cost({fiber.id, event, line, fiber.clock});
 }
 
-/// Makes one access an event. Flattened, because the race finder spends most of its time here.
-[[gnu::flatten]] void World::access(Fiber& fiber, const void* p, u32 bytes, Event kind) {
+template <class Traits>
+void VirtualWorld<Traits>::event(Fiber& fiber, Event event, const void* at, u32 line) {
+  record(fiber, event, at, line);
+  const u64 began = fiber.clock;
+  fiber.clock += costs_->cost({fiber.id, event, line, began});
+  if constexpr (Traits::kModels) end_transactions(fiber, began);
+}
+
+/// Makes a reference to memory an event; leaves the body if the processor ends the transaction.
+template <class Traits>
+void VirtualWorld<Traits>::refer(Fiber& fiber, Event kind, const void* p, u32 bytes, u32 line) {
+  if constexpr (Traits::kModels) {
+    record(fiber, kind, p, line);
+    const u64 began = fiber.clock;
+    fiber.clock += costs_->reference({.step = {fiber.id, kind, line, began},
+                                      .address = memory_.address_of(p, line),
+                                      .bytes = bytes,
+                                      .block = memory_.block_of(p, line),
+                                      .in_transaction = fiber.transaction.running()});
+    end_transactions(fiber, began);
+  } else {
+    event(fiber, kind, p, line);
+  }
+}
+
+/// Undoes the transactions that the last step ended, and leaves the body if the fiber's own is among them.
+template <class Traits>
+void VirtualWorld<Traits>::end_transactions(Fiber& fiber, u64 at) {
+  const EndedTransaction* own = nullptr;
+  for (const EndedTransaction& ended : costs_->ended()) {
+    Fiber& victim = *fibers_[ended.fiber];
+    if (!victim.transaction.running() || victim.doomed) continue;
+    if (&victim == &fiber) {
+      own = &ended;
+    } else {
+      doom(victim, ended.status, at);
+    }
+  }
+  if (own) abort(own->status);
+}
+
+/// Makes one access an event.
+template <class Traits>
+void VirtualWorld<Traits>::access(Fiber& fiber, const void* p, u32 bytes, Event kind) {
   if (fiber.transaction.unwinding()) return;
   take_turn(fiber, AbortMoment::kAccess);
-  if (!memory_.accessible(p, bytes)) {
-    fail((kind == Event::kLoad ? "read of " : "write to ") + memory_.complaint(p, bytes));
-  }
+  if (!memory_.accessible(p, bytes)) fail_access(p, bytes, kind);
   const bool writes = kind != Event::kLoad;
   const u32 number = memory_.line_number(p);
   const u64 began = fiber.clock;
-  event(fiber, kind, p, number);
+  refer(fiber, kind, p, bytes, number);
   const auto affect = [&](u32 n) {
-    SimulatedMemory::Line& line = memory_.line(n);
-    add_to_sets(fiber, line, n, writes);
-    if (writes && line.waited) {
-      line.waited = false;
+    typename Memory::Line* const line = memory_.line_of_access(n, fiber.transaction.running());
+    if (!line) return;
+    add_to_sets(fiber, *line, n, writes, began);
+    if (writes && line->waited) {
+      line->waited = false;
       wake(n, began);
     }
   };
@@ -252,30 +100,30 @@ void World::event(Fiber& fiber, Event event, const void* at, u32 line) {
   if ((reinterpret_cast<u64>(p) ^ reinterpret_cast<u64>(last)) / kLineBytes != 0) affect(memory_.line_number(last));
 }
 
-void World::access_outside(const void* p, u32 bytes, Event kind) {
-  if (memory_.accessible(p, bytes)) return;
-  fail((kind == Event::kLoad ? "read of " : "write to ") + memory_.complaint(p, bytes));
+template <class Traits>
+void VirtualWorld<Traits>::access_outside(const void* p, u32 bytes, Event kind) {
+  if (!memory_.accessible(p, bytes)) fail_access(p, bytes, kind);
 }
 
 /// Adds the line to the fiber's read or write set. The requester wins: a conflicting transaction is undone now.
-void World::add_to_sets(Fiber& fiber, SimulatedMemory::Line& line, u32 number, bool writes) {
-  const u64 mine = u64{1} << fiber.id;
-  if (line.writer1 != 0 && line.writer1 != fiber.id + 1) doom(*fibers_[line.writer1 - 1]);
-  if (writes) {
-    while (const u64 others = line.readers & ~mine) doom(*fibers_[static_cast<u32>(std::countr_zero(others))]);
-  }
+template <class Traits>
+void VirtualWorld<Traits>::add_to_sets(Fiber& fiber, typename Memory::Line& line, u32 number, bool writes, u64 at) {
+  const auto lose = [&](u32 other) { doom(*fibers_[other], kAbortConflict | kAbortRetry, at); };
+  if (line.writer1 != 0 && line.writer1 != fiber.id + 1) lose(line.writer1 - 1u);
+  if (writes) line.readers.drain_others(fiber.id, lose);
   if (!fiber.transaction.running()) return;
   if (writes && line.writer1 == 0) {
-    line.writer1 = static_cast<u8>(fiber.id + 1);
+    line.writer1 = static_cast<u16>(fiber.id + 1);
     fiber.lines_written.push_back(number);
   }
-  if (!writes && !fiber.transaction.suspended() && !(line.readers & mine)) {
-    line.readers |= mine;
+  if (!writes && !fiber.transaction.suspended() && !line.readers.has(fiber.id)) {
+    line.readers.add(fiber.id);
     fiber.lines_read.push_back(number);
   }
 }
 
-void World::touch(const void* p, std::size_t bytes, Access access_kind) {
+template <class Traits>
+void VirtualWorld<Traits>::touch(const void* p, std::size_t bytes, Access access_kind) {
   if (bytes == 0) return;
   const Event kind = access_kind == Access::kRead ? Event::kLoad : Event::kStore;
   const char* at = static_cast<const char*>(p);
@@ -293,7 +141,8 @@ void World::touch(const void* p, std::size_t bytes, Access access_kind) {
 
 // ---------------------------------------------------------------- waiting
 
-void World::park(const void* p) {
+template <class Traits>
+void VirtualWorld<Traits>::park(const void* p) {
   if (!me) {
     std::fprintf(stderr, "simulated machine: a wait outside virtual time would last for ever\n");
     std::abort();
@@ -304,7 +153,8 @@ void World::park(const void* p) {
   dispatch();
 }
 
-void World::wake(u32 line, u64 stored) {
+template <class Traits>
+void VirtualWorld<Traits>::wake(u32 line, u64 stored) {
   std::erase_if(waiters_, [&](const Waiter& waiter) {
     if (waiter.line != line) return false;
     Fiber& sleeper = *fibers_[waiter.fiber];
@@ -314,7 +164,8 @@ void World::wake(u32 line, u64 stored) {
   });
 }
 
-void World::pass(Event kind) {
+template <class Traits>
+void VirtualWorld<Traits>::pass(Event kind) {
   Fiber& fiber = current();
   if (fiber.transaction.unwinding()) return;
   if (fiber.transaction.running()) abort(0);
@@ -325,7 +176,8 @@ void World::pass(Event kind) {
 
 // ---------------------------------------------------------------- transactions
 
-void World::begin() {
+template <class Traits>
+void VirtualWorld<Traits>::begin() {
   Fiber& fiber = current();
   const bool outermost = fiber.transaction.enter(fiber.plan);
   if (fiber.transaction.too_deep()) abort(kAbortNested);
@@ -337,7 +189,8 @@ void World::begin() {
   if (outermost && fiber.transaction.planned(AbortMoment::kBegin)) abort(fiber.transaction.planned_status());
 }
 
-void World::commit() {
+template <class Traits>
+void VirtualWorld<Traits>::commit() {
   Fiber& fiber = current();
   if (fiber.transaction.suspended()) abort(0);
   if (fiber.transaction.depth() == 1) {
@@ -353,24 +206,25 @@ void World::commit() {
   for (const auto& freed : fiber.transaction.take_freed()) deallocate(freed.block, freed.bytes);
 }
 
-void World::suspend_loads() {
+template <class Traits>
+void VirtualWorld<Traits>::suspend_loads() {
   if (!current().transaction.suspend()) abort(0);
 }
 
-void World::resume_loads() {
+template <class Traits>
+void VirtualWorld<Traits>::resume_loads() {
   if (!current().transaction.resume()) abort(0);
 }
 
-void World::abort(u32 status) {
+template <class Traits>
+void VirtualWorld<Traits>::abort(u32 status) {
   Fiber& fiber = current();
-  if (!fiber.doomed) {
-    fiber.transaction.undo(status);
-    forget_lines(fiber);
-  }
+  if (!fiber.doomed) undo(fiber, status, fiber.clock);
   fiber.transaction.unwind();
 }
 
-void World::abort_explicitly(u8 code) {
+template <class Traits>
+void VirtualWorld<Traits>::abort_explicitly(u8 code) {
   const SoftwareTransaction& transaction = current().transaction;
   if (!transaction.running()) {
     std::fprintf(stderr, "simulated machine: abort<%u> outside a transaction\n", u32{code});
@@ -379,20 +233,38 @@ void World::abort_explicitly(u8 code) {
   abort(explicit_status(code) | (transaction.depth() > 1 ? kAbortNested : 0));
 }
 
-void World::doom(Fiber& victim) {
-  victim.transaction.undo(kAbortConflict | kAbortRetry);
-  forget_lines(victim);
-  victim.doomed = true;
+template <class Traits>
+void VirtualWorld<Traits>::undo(Fiber& fiber, u32 status, u64 at) {
+  fiber.transaction.undo(status);
+  forget_lines(fiber);
+  if constexpr (Traits::kModels) {
+    if (me) costs_->undone(fiber.id, at);
+  }
 }
 
-void World::forget_lines(Fiber& fiber) {
-  for (const u32 number : fiber.lines_read) memory_.line(number).readers &= ~(u64{1} << fiber.id);
+/// Undoes the transaction of another fiber, which leaves its body when it runs next. On a modelled machine that is now:
+/// a processor does not wait for a miss of an aborted transaction.
+template <class Traits>
+void VirtualWorld<Traits>::doom(Fiber& victim, u32 status, u64 at) {
+  undo(victim, status, at);
+  victim.doomed = true;
+  if constexpr (Traits::kModels) {
+    if (at >= victim.clock) return;
+    victim.clock = at;
+    set_key(victim.id, at << kIdBits | victim.id);  // it is in the tree: a fiber in a transaction is not parked
+  }
+}
+
+template <class Traits>
+void VirtualWorld<Traits>::forget_lines(Fiber& fiber) {
+  for (const u32 number : fiber.lines_read) memory_.line(number).readers.remove(fiber.id);
   for (const u32 number : fiber.lines_written) memory_.line(number).writer1 = 0;
   fiber.lines_read.clear();
   fiber.lines_written.clear();
 }
 
-u32 World::caught() {
+template <class Traits>
+u32 VirtualWorld<Traits>::caught() {
   Fiber& fiber = current();
   if (!fiber.transaction.caught()) throw;
   fiber.doomed = false;
@@ -401,31 +273,35 @@ u32 World::caught() {
   return fiber.transaction.status();
 }
 
-u32 World::caught_foreign() {
+template <class Traits>
+u32 VirtualWorld<Traits>::caught_foreign() {
   Fiber& fiber = current();
   if (fiber.transaction.depth() > 1) {
     fiber.transaction.caught();
     throw;
   }
-  if (!fiber.doomed) {
-    fiber.transaction.undo(0);
-    forget_lines(fiber);
-  }
+  if (!fiber.doomed) undo(fiber, 0, fiber.clock);
   return caught();
 }
 
 // ---------------------------------------------------------------- memory
 
-void* World::allocate(std::size_t bytes) {
+template <class Traits>
+void* VirtualWorld<Traits>::allocate(std::size_t bytes) {
   Fiber& fiber = current();
   if (me && !fiber.transaction.unwinding()) {
     take_turn(fiber, AbortMoment::kAccess);
     event(fiber, Event::kMemory);
   }
-  return memory_.allocate(bytes, me ? me->id : ~0u);
+  void* const block = memory_.allocate(bytes, me ? me->id : ~0u);
+  if constexpr (Traits::kModels) {
+    if (costs_ && block) costs_->allocated(fiber.id, memory_.address_of(block), bytes);
+  }
+  return block;
 }
 
-void World::deallocate(void* p, std::size_t bytes) {
+template <class Traits>
+void VirtualWorld<Traits>::deallocate(void* p, std::size_t bytes) {
   if (!p) return;
   Fiber& fiber = current();
   if (me && !fiber.transaction.unwinding()) {
@@ -436,8 +312,70 @@ void World::deallocate(void* p, std::size_t bytes) {
     }
     event(fiber, Event::kMemory);
   }
-  const std::string complaint = memory_.deallocate(p);
+  if constexpr (Traits::kModels) {
+    if (costs_) costs_->freed(fiber.id, memory_.address_of(p), bytes);
+  }
+  const std::string complaint = memory_.deallocate(p, bytes, me ? me->id : ~0u);
   if (!complaint.empty()) fail(complaint);
 }
+// ---------------------------------------------------------------- what only models see
+
+template <class Traits>
+void VirtualWorld<Traits>::prefetch(const void* p) {
+  if constexpr (Traits::kModels) {
+    if (!me || me->transaction.unwinding()) return;
+    await_turn(*me);
+    const auto line = memory_.known_line(p);
+    if (line && !me->doomed) refer(*me, Event::kPrefetch, p, 1, *line);
+  }
+}
+
+template <class Traits>
+void VirtualWorld<Traits>::begin_operation() {
+  if constexpr (Traits::kModels) {
+    if (!me || me->transaction.unwinding()) return;
+    await_turn(*me);
+    me->clock += costs_->begin_operation(me->id, me->clock);
+  }
+}
+
+template <class Traits>
+void VirtualWorld<Traits>::fence() {
+  if constexpr (Traits::kModels) {
+    if (!me || me->transaction.unwinding()) return;
+    await_turn(*me);
+    if (!me->doomed) event(*me, Event::kFence);
+  }
+}
+
+template <class Traits>
+void VirtualWorld<Traits>::trap(KernelCall call) {
+  if constexpr (Traits::kModels) {
+    Fiber& fiber = current();
+    if (fiber.transaction.unwinding()) return;
+    if (fiber.transaction.running()) abort(0);
+    if (!me) return;
+    const u64 began = fiber.clock;
+    fiber.clock += costs_->trap(fiber.id, call, began);
+    end_transactions(fiber, began);
+  }
+}
+
+template <class Traits>
+void VirtualWorld<Traits>::mapped(const void* p, u64 bytes, bool huge, const PagePlacement& placement) {
+  if constexpr (Traits::kModels) {
+    if (costs_) costs_->mapped(memory_.address_of(p), bytes, huge, placement);
+  }
+}
+
+template <class Traits>
+void VirtualWorld<Traits>::unmapped(const void* p, u64 bytes) {
+  if constexpr (Traits::kModels) {
+    if (costs_) costs_->unmapped(memory_.address_of(p), bytes);
+  }
+}
+
+template class VirtualWorld<RaceFinding>;
+template class VirtualWorld<Modelling>;
 
 }  // namespace latchlab

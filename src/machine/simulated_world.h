@@ -1,5 +1,6 @@
 #pragma once
-// The engine of the simulated machine: fibers in virtual time on one thread of the system.
+// The engine of a virtual machine: fibers in virtual time on one thread of the system. Its traits make it the race
+// finder's world, or the world of a modelled machine.
 //
 // Each fiber has a clock, and the fiber with the earliest clock runs. An access takes effect when its fiber is the
 // earliest; then its cost is added to the clock. This gives three properties:
@@ -10,7 +11,7 @@
 //     access:  1. wait until this fiber is the earliest
 //              2. leave the body if the transaction has been aborted meanwhile
 //              3. check that these bytes may be accessed
-//              4. add the cost
+//              4. add the cost; a modelled processor may end transactions here, this one too
 //              5. doom the conflicting transactions of other fibers (the requester wins)
 //              6. add the line to the own sets, unless this is a suspended load
 //              7. log the old bytes
@@ -27,6 +28,7 @@
 // The fibers of a failed schedule are abandoned where they are. Their destructors cannot run, because they would access
 // cells of a broken world.
 #include <array>
+#include <bit>
 #include <boost/context/detail/fcontext.hpp>
 #include <functional>
 #include <memory>
@@ -34,15 +36,36 @@
 #include <vector>
 
 #include "src/machine/machine.h"
+#include "src/machine/modelled_memory.h"
 #include "src/machine/simulated_costs.h"
 #include "src/machine/simulated_memory.h"
 #include "src/machine/software_transaction.h"
 
 namespace latchlab {
 
-class World {
- public:
+/// The race finder's world: it checks every access to memory, and an event costs what chance says.
+struct RaceFinding {
   static constexpr u32 kMaxFibers = 64;
+  static constexpr u64 kTicksPerNs = 1;
+  static constexpr bool kModels = false;
+  using Memory = SimulatedMemory;
+};
+
+/// The world of a modelled machine. The costs know every reference, and may end transactions. A fiber whose transaction
+/// is undone notices it at once.
+struct Modelling {
+  static constexpr u32 kMaxFibers = ModelledMemory::kMaxFibers;
+  static constexpr u64 kTicksPerNs = 16;
+  static constexpr bool kModels = true;
+  using Memory = ModelledMemory;
+};
+
+template <class Traits>
+class VirtualWorld {
+ public:
+  using Memory = typename Traits::Memory;
+  static constexpr u32 kMaxFibers = Traits::kMaxFibers;
+  static constexpr u64 kTicksPerNs = Traits::kTicksPerNs;
 
   struct Outcome {
     std::string failure;  // empty if all fibers returned
@@ -53,7 +76,7 @@ class World {
   };
 
   /// Returns the world of this process. One thread at a time may use it.
-  static World& get();
+  static VirtualWorld& get();
 
   /// Forgets all simulated memory; objects that still live there are gone.
   void reset();
@@ -109,17 +132,34 @@ class World {
   static bool inside() { return me != nullptr; }
   // The next two are called in a fiber only.
   /// Advances the clock for code that is not simulated: without an event, and no other fiber runs meanwhile.
-  static void spend(u64 ns) { me->clock += ns; }
+  static void spend(u64 ns) { me->clock += ns * kTicksPerNs; }
   /// Returns when no other fiber is earlier.
   static void await_turn() { get_unchecked().await_turn(*me); }
-  u64 now() { return current().clock; }
+  /// Returns the time in nanoseconds.
+  u64 now() { return current().clock / kTicksPerNs; }
   /// Returns the number of the running fiber; 0 outside virtual time.
   u32 fiber() { return current().id; }
 
   void touch(const void* p, std::size_t bytes, Access access);
+
+  // Only on a modelled machine. The first four have no effect outside virtual time.
+  /// Tells the costs that the line of p is wanted soon; p may be any address.
+  void prefetch(const void* p);
+  /// Tells the costs that an operation begins.
+  void begin_operation();
+  /// Lets a full fence take its time.
+  void fence();
+  /// Enters the kernel; aborts a transaction. No other fiber runs meanwhile, since the caller may hold a std::mutex.
+  void trap(KernelCall call);
+  /// Tells the costs about pages, inside and outside virtual time.
+  void mapped(const void* p, u64 bytes, bool huge, const PagePlacement& placement);
+  void unmapped(const void* p, u64 bytes);
+  /// Replaces the costs that are told about pages and blocks outside virtual time; null: none. Returns those before.
+  Costs* exchange_costs(Costs* costs) { return std::exchange(costs_, costs); }
+
   void* allocate(std::size_t bytes);
   void deallocate(void* p, std::size_t bytes);
-  SimulatedMemory& memory() { return memory_; }
+  Memory& memory() { return memory_; }
 
   /// Returns the last events of the last run, one a line, oldest first.
   std::string recent_events() const;
@@ -127,7 +167,7 @@ class World {
   AbortInjection* exchange_plan(AbortInjection* plan) { return std::exchange(current().plan, plan); }
 
   /// Fails the schedule. Inside virtual time this ends it at once; outside, take_outside_failure() returns the failure.
-  void fail(const std::string& what);
+  [[gnu::noinline, gnu::cold]] void fail(const std::string& what);
   std::string take_outside_failure() { return std::exchange(outside_failure_, {}); }
 
  private:
@@ -173,35 +213,45 @@ class World {
   };
   static constexpr u64 kRecent = 48;
   static constexpr u64 kNotRunnable = ~u64{0};
-  static constexpr u32 kIdBits = 6;
+  static constexpr u32 kIdBits = std::bit_width(kMaxFibers - 1);
 
   static inline constinit Fiber* me = nullptr;  // null outside virtual time
-  static inline constinit World* instance_ = nullptr;
-  static World& get_unchecked() { return *instance_; }
+  static inline constinit VirtualWorld* instance_ = nullptr;
+  static VirtualWorld& get_unchecked() { return *instance_; }
 
-  World();
-  ~World();
+  VirtualWorld();
+  ~VirtualWorld();
 
   Fiber& current() { return me ? *me : outside_; }
-  void access(Fiber& fiber, const void* p, u32 bytes, Event event);
+  // Flattened, because the race finder spends most of its time here. What it hardly ever calls is not inlined: an
+  // aborted body leaves through it, and the unwinder would read a long table.
+  [[gnu::flatten]] void access(Fiber& fiber, const void* p, u32 bytes, Event event);
   void access_outside(const void* p, u32 bytes, Event event);
   void event(Fiber& fiber, Event event, const void* at = nullptr, u32 line = 0);
+  void record(Fiber& fiber, Event event, const void* at, u32 line);
+  void refer(Fiber& fiber, Event event, const void* p, u32 bytes, u32 line);
+  void end_transactions(Fiber& fiber, u64 at);
   void await_turn(Fiber& fiber);
   void take_turn(Fiber& fiber, AbortMoment moment);
-  void add_to_sets(Fiber& fiber, SimulatedMemory::Line& line, u32 number, bool writes);
-  void doom(Fiber& victim);
+  void add_to_sets(Fiber& fiber, typename Memory::Line& line, u32 number, bool writes, u64 at);
+  void undo(Fiber& fiber, u32 status, u64 at);
+  void doom(Fiber& victim, u32 status, u64 at);
   void forget_lines(Fiber& fiber);
   void wake(u32 line, u64 stored);
 
   void set_key(u32 fiber, u64 key);
   void dispatch();
-  void jump(Context& to, Fiber* next);
+  [[gnu::noinline, gnu::cold]] void end_run();
+  [[gnu::noinline, gnu::cold]] void fail_livelock();
+  [[gnu::noinline, gnu::cold]] void fail_access(const void* p, u32 bytes, Event kind);
+  // Never inlined: a jump may return in another thread, whose exception state has another address.
+  [[gnu::noinline]] void jump(Context& to, Fiber* next);
   void landed(boost::context::detail::transfer_t from);
   void prepare(u32 fiber);
   void give_stack(Fiber& fiber);
   static void fiber_main(boost::context::detail::transfer_t from);
 
-  SimulatedMemory memory_;
+  Memory memory_;
   std::vector<std::unique_ptr<Fiber>> fibers_;
   Fiber outside_;
   std::string outside_failure_;
@@ -218,5 +268,11 @@ class World {
   Outcome outcome_;
   std::array<Recent, kRecent> recent_{};  // the i-th event of a run is at i modulo kRecent
 };
+
+extern template class VirtualWorld<RaceFinding>;
+extern template class VirtualWorld<Modelling>;
+
+using World = VirtualWorld<RaceFinding>;
+using ModelledWorld = VirtualWorld<Modelling>;
 
 }  // namespace latchlab

@@ -5,19 +5,23 @@
 #include <vector>
 
 #include "src/machine/emulated.h"
+#include "src/machine/modelled.h"
 #include "src/machine/simulated.h"
 #include "src/testing/catch.h"
 
 namespace latchlab {
 namespace {
 
-/// Runs a body inside a fiber on Simulated and in place on Emulated; its checks are booleans, collected.
+template <class M>
+constexpr bool kVirtual = requires { typename M::World; };
+
+/// Runs a body inside a fiber on a virtual machine and in place on Emulated; its checks are booleans, collected.
 template <class M, class Body>
 void inside(Body&& body) {
-  if constexpr (std::is_same_v<M, Simulated>) {
-    World::get().reset();
+  if constexpr (kVirtual<M>) {
+    M::World::get().reset();
     RandomCosts costs(1);
-    const auto outcome = World::get().run(1, costs, 100'000, [&](u32) { body(); });
+    const auto outcome = M::World::get().run(1, costs, 100'000, [&](u32) { body(); });
     REQUIRE(outcome.failure == "");
   } else {
     body();
@@ -67,7 +71,7 @@ struct Cells {
   }
 };
 
-TEMPLATE_TEST_CASE("a transaction commits everything or nothing", "[machine]", Emulated, Simulated) {
+TEMPLATE_TEST_CASE("a transaction commits everything or nothing", "[machine]", Emulated, Simulated, Modelled) {
   using M = TestType;
   bool committed = false, aborted = false, inside_seen = false, outside_seen = true;
   inside<M>([&] {
@@ -88,7 +92,8 @@ TEMPLATE_TEST_CASE("a transaction commits everything or nothing", "[machine]", E
   CHECK_FALSE(outside_seen);
 }
 
-TEMPLATE_TEST_CASE("planned aborts happen where and how they were planned", "[machine]", Emulated, Simulated) {
+TEMPLATE_TEST_CASE("planned aborts happen where and how they were planned", "[machine]", Emulated, Simulated,
+                   Modelled) {
   using M = TestType;
   std::vector<u32> statuses;
   std::vector<bool> as_before;
@@ -122,7 +127,7 @@ TEMPLATE_TEST_CASE("planned aborts happen where and how they were planned", "[ma
   CHECK(reached == std::vector<u64>{0, 3, 3, 2, 3, 1, 3});
 }
 
-TEMPLATE_TEST_CASE("random injection of aborts is a function of its seed", "[machine]", Emulated, Simulated) {
+TEMPLATE_TEST_CASE("random injection of aborts is a function of its seed", "[machine]", Emulated, Simulated, Modelled) {
   using M = TestType;
   const auto statuses_of = [](u64 seed) {
     std::vector<u32> statuses;
@@ -146,7 +151,7 @@ TEMPLATE_TEST_CASE("random injection of aborts is a function of its seed", "[mac
 }
 
 TEMPLATE_TEST_CASE("pauses, yields, waits and exceptions abort a transaction with status zero, as on hardware",
-                   "[machine]", Emulated, Simulated) {
+                   "[machine]", Emulated, Simulated, Modelled) {
   using M = TestType;
   std::vector<u32> statuses;
   bool untouched = false, ready_wait_commits = false;
@@ -164,7 +169,7 @@ TEMPLATE_TEST_CASE("pauses, yields, waits and exceptions abort a transaction wit
   CHECK(ready_wait_commits);
 }
 
-TEMPLATE_TEST_CASE("transactions nest flatly, seven deep", "[machine]", Emulated, Simulated) {
+TEMPLATE_TEST_CASE("transactions nest flatly, seven deep", "[machine]", Emulated, Simulated, Modelled) {
   using M = TestType;
   u32 inner_committed = 0, outer = 0, nested_abort = 0, deep = 0, deep_enough = 0;
   bool untouched = false;
@@ -190,7 +195,7 @@ TEMPLATE_TEST_CASE("transactions nest flatly, seven deep", "[machine]", Emulated
   CHECK(untouched);
 }
 
-TEMPLATE_TEST_CASE("destructors of an aborted body change nothing", "[machine]", Emulated, Simulated) {
+TEMPLATE_TEST_CASE("destructors of an aborted body change nothing", "[machine]", Emulated, Simulated, Modelled) {
   using M = TestType;
   bool untouched = false;
   inside<M>([&] {
@@ -213,7 +218,7 @@ TEMPLATE_TEST_CASE("destructors of an aborted body change nothing", "[machine]",
 }
 
 TEMPLATE_TEST_CASE("suspended loads see the transaction's own stores, and an abort among them undoes everything",
-                   "[machine]", Emulated, Simulated) {
+                   "[machine]", Emulated, Simulated, Modelled) {
   using M = TestType;
   u32 aborted = kCommitted, committed = 0;
   bool own = false, untouched = false, changed = false;
@@ -243,7 +248,7 @@ TEMPLATE_TEST_CASE("suspended loads see the transaction's own stores, and an abo
 }
 
 TEMPLATE_TEST_CASE("forbidden actions while loads are suspended abort, and so does a resume without a suspend",
-                   "[machine]", Emulated, Simulated) {
+                   "[machine]", Emulated, Simulated, Modelled) {
   using M = TestType;
   std::vector<u32> statuses;
   bool untouched = false, clean = false;
@@ -266,7 +271,7 @@ TEMPLATE_TEST_CASE("forbidden actions while loads are suspended abort, and so do
 }
 
 TEMPLATE_TEST_CASE("a block freed in a transaction is freed only when the transaction commits", "[machine]", Emulated,
-                   Simulated) {
+                   Simulated, Modelled) {
   using M = TestType;
   bool still_there = false;
   inside<M>([&] {
@@ -280,7 +285,7 @@ TEMPLATE_TEST_CASE("a block freed in a transaction is freed only when the transa
     M::transact([&] { M::deallocate(cell, sizeof(Cell)); });
   });
   CHECK(still_there);
-  if constexpr (std::is_same_v<M, Simulated>) CHECK(World::get().memory().live_blocks() == 0);
+  if constexpr (kVirtual<M>) CHECK(M::World::get().memory().live_blocks() == 0);
 }
 
 TEST_CASE("an elided lock on threads loses no update and shows no torn pair", "[machine]") {
@@ -403,14 +408,14 @@ struct Looks {
   }
 };
 
-/// Runs both side by side, in fibers on Simulated and in threads elsewhere.
+/// Runs both side by side, in fibers on a virtual machine and in threads elsewhere.
 template <class M>
 void look_beside_changes(Looks<M>& looks, bool suspended, bool tracked) {
-  if constexpr (std::is_same_v<M, Simulated>) {
-    World::get().reset();
+  if constexpr (kVirtual<M>) {
+    M::World::get().reset();
     RandomCosts costs(2);
-    const auto outcome = World::get().run(2, costs, 1'000'000,
-                                          [&](u32 id) { id == 0 ? looks.look(suspended, tracked) : looks.change(); });
+    const auto outcome = M::World::get().run(
+        2, costs, 1'000'000, [&](u32 id) { id == 0 ? looks.look(suspended, tracked) : looks.change(); });
     REQUIRE(outcome.failure == "");
   } else {
     std::thread other([&] { looks.change(); });
@@ -420,19 +425,19 @@ void look_beside_changes(Looks<M>& looks, bool suspended, bool tracked) {
 }
 
 TEMPLATE_TEST_CASE("a transaction with suspended loads sees another thread's changes and commits", "[machine]",
-                   Emulated, Simulated) {
+                   Emulated, Simulated, Modelled) {
   Looks<TestType> looks;
   look_beside_changes(looks, true, false);
   CHECK(looks.commits == looks.kTransactions);
   CHECK(looks.changed_while_suspended > 0);
 }
 
-TEMPLATE_TEST_CASE("loads outside a suspension are tracked", "[machine]", Emulated, Simulated) {
+TEMPLATE_TEST_CASE("loads outside a suspension are tracked", "[machine]", Emulated, Simulated, Modelled) {
   for (const bool suspended : {false, true}) {
     Looks<TestType> looks;
     look_beside_changes(looks, suspended, true);
     CHECK(looks.changed_while_tracked == 0);
-    if constexpr (std::is_same_v<TestType, Simulated>) CHECK(looks.conflicts > looks.kTransactions / 2);
+    if constexpr (kVirtual<TestType>) CHECK(looks.conflicts > looks.kTransactions / 2);
   }
 }
 

@@ -1,0 +1,117 @@
+#include "src/machine/modelled_memory.h"
+
+#include <algorithm>
+#include <bit>
+
+#include "src/machine/reserve.h"
+
+namespace latchlab {
+namespace {
+
+// Apart from the race finder's arena, and the same in every process, in case code orders or hashes addresses. The
+// kernel may choose another one.
+void* const kModelledHint = reinterpret_cast<void*>(u64{0x7ea000000000});
+constexpr u64 kUnitOfHeap = 16;
+
+constexpr u64 up(u64 value, u64 to) { return (value + to - 1) & ~(to - 1); }
+/// Returns the bytes that a small block takes.
+constexpr u64 taken(u64 bytes) { return up(std::max<u64>(bytes, 1), bytes >= kLineBytes ? kLineBytes : kUnitOfHeap); }
+
+}  // namespace
+
+ModelledMemory::ModelledMemory() : arena_(reserve<char>(kArenaBytes, kModelledHint)), heaps_(kMaxFibers + 1) {}
+
+ModelledMemory::~ModelledMemory() { release_reserved(arena_, kArenaBytes); }
+
+void ModelledMemory::reset() {
+  clear_reserved(arena_, top_);
+  starts_.clear(top_);
+  top_ = kSmallPage;
+  heaps_.assign(kMaxFibers + 1, {});
+  unmapped_.clear();
+  lines_.clear();
+  foreign_.clear();
+  live_blocks_ = 0;
+}
+
+/// Returns the offset of so many bytes that were never used, or 0 if the arena is full.
+u64 ModelledMemory::take(u64 bytes, u64 alignment) {
+  const u64 begin = up(top_, alignment);
+  if (bytes > kArenaBytes || begin > kArenaBytes - bytes) return 0;
+  top_ = begin + bytes;
+  return begin;
+}
+
+void* ModelledMemory::allocate(std::size_t bytes, u32 owner) {
+  if (bytes > kLargestSmall) return map(up(bytes, kSmallPage), kSmallPage);
+  const u64 size = taken(bytes);
+  Heap& heap = heaps_[std::min(owner, kMaxFibers)];
+  heap.free.resize(kLargestSmall / kUnitOfHeap + 1);
+  std::vector<void*>& free = heap.free[size / kUnitOfHeap];
+  void* block = nullptr;
+  if (!free.empty()) {
+    block = free.back();
+    free.pop_back();
+  } else {
+    u64 begin = up(heap.next, size >= kLineBytes ? kLineBytes : kUnitOfHeap);
+    if (begin + size > heap.end) {
+      begin = take(kSpanBytes, kSmallPage);
+      if (begin == 0) return nullptr;
+      heap.end = begin + kSpanBytes;
+    }
+    heap.next = begin + size;
+    block = arena_ + begin;
+  }
+  starts_.mark(offset_of(block), size);
+  ++live_blocks_;
+  return block;
+}
+
+std::string ModelledMemory::deallocate(void* p, std::size_t bytes, u32 owner) {
+  if (bytes > kLargestSmall) {
+    unmap(p, up(bytes, kSmallPage));
+    return {};
+  }
+  Heap& heap = heaps_[std::min(owner, kMaxFibers)];
+  heap.free.resize(kLargestSmall / kUnitOfHeap + 1);
+  heap.free[taken(bytes) / kUnitOfHeap].push_back(p);
+  --live_blocks_;
+  return {};
+}
+
+void* ModelledMemory::map(u64 bytes, u64 alignment) {
+  if (bytes > kMostMapped) return nullptr;
+  std::vector<u64>& free = unmapped_[bytes];
+  const auto fits = std::find_if(free.rbegin(), free.rend(), [&](u64 offset) { return offset % alignment == 0; });
+  const u64 begin = fits == free.rend() ? take(bytes, alignment) : *fits;
+  if (begin == 0) return nullptr;
+  if (fits != free.rend()) free.erase(std::next(fits).base());
+  starts_.mark(begin, bytes);
+  ++live_blocks_;
+  return arena_ + begin;
+}
+
+void ModelledMemory::unmap(void* p, u64 bytes) {
+  clear_reserved(static_cast<char*>(p), bytes);
+  unmapped_[bytes].push_back(offset_of(p));
+  --live_blocks_;
+}
+
+std::optional<u32> ModelledMemory::known_line(const void* p) const {
+  const u64 offset = offset_of(p);
+  if (offset < kArenaBytes) return static_cast<u32>(offset / kLineBytes);
+  const auto number = foreign_.find(reinterpret_cast<u64>(p) / kLineBytes);
+  return number ? std::optional(kArenaLines + *number) : std::nullopt;
+}
+
+std::string ModelledMemory::place(const void* p) const {
+  const u64 offset = offset_of(p);
+  if (offset < kArenaBytes) {
+    const u64 start = starts_.start_of(offset);
+    return "byte " + std::to_string(offset - start) + " of the block at " + std::to_string(start);
+  }
+  return "byte " + std::to_string(reinterpret_cast<u64>(p) % kLineBytes) + " of the foreign line " +
+         std::to_string(foreign_.find(reinterpret_cast<u64>(p) / kLineBytes).value_or(0));
+}
+
+}  // namespace latchlab

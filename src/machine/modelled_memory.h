@@ -1,0 +1,114 @@
+#pragma once
+// The memory of a modelled machine. Unlike the race finder's it is large, it is used again, and it is not checked.
+//
+//     arena    | span of fiber 0 | chunk | span of fiber 1 | large block | ...
+//     span     |block|block|block|                 small blocks of one fiber; freed ones wait in lists by size
+//
+// A fiber's list gets what it frees itself, like the caches of common allocators. There are no bytes between blocks.
+//
+// The model knows memory by addresses that are the same in every run: the offset in the arena, and beyond it the lines
+// elsewhere, in the order of their first use.
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "src/base/types.h"
+#include "src/machine/block_starts.h"
+#include "src/machine/fiber_set.h"
+#include "src/machine/foreign_lines.h"
+#include "src/machine/sparse_lines.h"
+
+namespace latchlab {
+
+class ModelledMemory {
+ public:
+  static constexpr u32 kMaxFibers = 256;
+  using Line = LineState<kMaxFibers>;
+
+  ModelledMemory();
+  ~ModelledMemory();
+  ModelledMemory(const ModelledMemory&) = delete;
+  ModelledMemory& operator=(const ModelledMemory&) = delete;
+
+  /// Forgets every block, every mapping and every line.
+  void reset();
+
+  /// Allocates a block, or returns null if the arena is full. Blocks of 64 bytes or more are aligned to 64, others to
+  /// 16. Contents are undefined. `owner`: the fiber; ~0u outside virtual time.
+  [[nodiscard]] void* allocate(std::size_t bytes, u32 owner);
+  /// Frees a block of as many bytes; returns "".
+  std::string deallocate(void* p, std::size_t bytes, u32 owner);
+  /// Maps zero pages, aligned to `alignment`, a power of two of at least 4096. Returns null if the arena is full, or
+  /// for more than 16 GiB.
+  [[nodiscard]] void* map(u64 bytes, u64 alignment);
+  /// Unmaps a whole mapping, whose addresses are used again.
+  void unmap(void* p, u64 bytes);
+
+  void poison(const void*, std::size_t) {}
+  /// Tells that a pool hands out this block.
+  void unpoison(const void* p, std::size_t bytes) {
+    if (const u64 offset = offset_of(p); offset < kArenaBytes) starts_.mark(offset, bytes);
+  }
+
+  // Nothing is checked here.
+  static constexpr bool accessible(const void*, std::size_t) { return true; }
+  static std::string complaint(const void*, std::size_t) { return {}; }
+  /// Returns a readable position of p.
+  std::string place(const void* p) const;
+
+  /// Returns the number of p's line; the same in every run.
+  u32 line_number(const void* p) {
+    const u64 offset = offset_of(p);
+    return offset < kArenaBytes ? static_cast<u32>(offset / kLineBytes)
+                                : kArenaLines + foreign_.number(reinterpret_cast<u64>(p) / kLineBytes);
+  }
+  /// Returns that number unless p is outside of the arena and of all lines that were used.
+  std::optional<u32> known_line(const void* p) const;
+  /// Returns the address by which a model knows p, and that of the block that p is in. `line` is p's.
+  static u64 address_of(const void* p, u32 line) {
+    return u64{line} * kLineBytes + reinterpret_cast<u64>(p) % kLineBytes;
+  }
+  u64 address_of(const void* p) { return address_of(p, line_number(p)); }
+  u64 block_of(const void* p, u32 line) const {
+    return line < kArenaLines ? starts_.start_of(offset_of(p)) : u64{line} * kLineBytes;
+  }
+
+  Line& line(u32 number) { return lines_.of(number); }
+  /// Returns the line that an access affects, or null if it affects none: no transaction has it, and no fiber waits.
+  Line* line_of_access(u32 number, bool in_transaction) {
+    return in_transaction ? &lines_.of(number) : lines_.find(number);
+  }
+
+  /// Returns the blocks and the mappings that have not been freed.
+  u64 live_blocks() const { return live_blocks_; }
+
+ private:
+  static constexpr u64 kArenaBytes = u64{128} << 30;
+  static constexpr u32 kArenaLines = kArenaBytes / kLineBytes;
+  static constexpr u32 kForeignLines = 1u << 30;
+  static constexpr u64 kMostMapped = u64{16} << 30;
+  static constexpr u64 kSpanBytes = 64 << 10;
+  static constexpr u64 kLargestSmall = 8 << 10;
+  static constexpr u64 kSmallPage = 4096;
+
+  /// The small blocks of one fiber.
+  struct Heap {
+    u64 next = 0, end = 0;                 // its span
+    std::vector<std::vector<void*>> free;  // by size in units of 16 bytes
+  };
+
+  u64 offset_of(const void* p) const { return static_cast<u64>(static_cast<const char*>(p) - arena_); }
+  u64 take(u64 bytes, u64 alignment);
+
+  char* arena_;
+  u64 top_ = kSmallPage;
+  std::vector<Heap> heaps_;                   // of each fiber; the last is that of code outside virtual time
+  std::map<u64, std::vector<u64>> unmapped_;  // offsets by bytes
+  BlockStarts starts_{kArenaBytes};
+  SparseLines<Line> lines_;
+  ForeignLines foreign_{kForeignLines};
+  u64 live_blocks_ = 0;
+};
+
+}  // namespace latchlab
