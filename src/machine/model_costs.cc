@@ -1,0 +1,101 @@
+#include "src/machine/model_costs.h"
+
+#include <algorithm>
+
+#include "src/machine/simulated_world.h"
+#include "src/memory/numa.h"
+
+namespace latchlab {
+namespace {
+
+static_assert(ModelledWorld::kTicksPerNs == model::kTicksPerNs, "both count the same ticks");
+
+model::Kind kind_of(Event event) {
+  switch (event) {
+    case Event::kStore: return model::Kind::kStore;
+    case Event::kReadModifyWrite: return model::Kind::kReadModifyWrite;
+    case Event::kPrefetch: return model::Kind::kPrefetch;
+    default: return model::Kind::kLoad;
+  }
+}
+
+/// Returns the homes that a placement means; the nodes of a modelled machine are its clusters.
+model::Homes homes_of(const PagePlacement& placement) {
+  model::Homes homes;
+  switch (placement.kind) {
+    case PagePlacement::Kind::kFirstTouch:
+    case PagePlacement::Kind::kLocal: return homes;
+    case PagePlacement::Kind::kInterleave: homes.kind = model::Homes::Kind::kInterleave; break;
+    case PagePlacement::Kind::kBind: homes.kind = model::Homes::Kind::kBind; break;
+  }
+  for (const u32 node : placement.nodes) homes.clusters |= node < 64 ? u64{1} << node : 0;
+  return homes;
+}
+
+}  // namespace
+
+/// Keeps the transactions that the model's last call ended, since the world may call the model before it asks.
+u64 ModelCosts::note_ended(model::Ticks ticks) {
+  ended_.clear();
+  for (const model::Ended& ended : model_.ended()) ended_.push_back({ended.thread, ended.status});
+  return ticks;
+}
+
+u64 ModelCosts::cost(const FiberStep& step) {
+  ended_.clear();
+  // One tick for a step by which a fiber waits, so that others run.
+  if (!takes_time(step.fiber)) return step.event == Event::kPause || step.event == Event::kYield ? 1 : 0;
+  switch (step.event) {
+    case Event::kBegin: return note_ended(model_.begin(step.fiber, step.clock));
+    case Event::kCommit: return note_ended(model_.commit(step.fiber, step.clock));
+    case Event::kFence: return note_ended(model_.fence(step.fiber, step.clock));
+    case Event::kAbort: return abort_ticks_[step.fiber];
+    case Event::kPause: return kPauseTicks;
+    case Event::kYield: return kYieldTicks;
+    default: return kAllocationTicks;
+  }
+}
+
+u64 ModelCosts::reference(const FiberReference& reference) {
+  ended_.clear();
+  const u32 fiber = reference.step.fiber;
+  const model::Kind kind = kind_of(reference.step.event);
+  if (!takes_time(fiber)) {
+    const bool writes = kind == model::Kind::kStore || kind == model::Kind::kReadModifyWrite;
+    if (writes && fiber < threads_) model_.loaded(fiber, reference.address, reference.bytes);
+    return 0;
+  }
+  return note_ended(model_.access({.thread = fiber,
+                                   .kind = kind,
+                                   .address = reference.address,
+                                   .bytes = reference.bytes,
+                                   .block = reference.block,
+                                   .in_transaction = reference.in_transaction},
+                                  reference.step.clock));
+}
+
+u64 ModelCosts::wake(u32 fiber, u64 asleep, u64 stored) {
+  if (!takes_time(fiber)) return std::max(asleep, stored);
+  return model_.wake(fiber, asleep, stored);
+}
+
+u64 ModelCosts::begin_operation(u32 fiber, u64 clock) {
+  return takes_time(fiber) ? note_ended(model_.begin_operation(fiber, clock)) : 0;
+}
+
+u64 ModelCosts::trap(u32 fiber, KernelCall call, u64 clock) {
+  ended_.clear();
+  if (!takes_time(fiber)) return 0;
+  return note_ended(
+      model_.trap(fiber, call == KernelCall::kProtect ? model::Call::kProtect : model::Call::kMap, clock));
+}
+
+void ModelCosts::undone(u32 fiber, u64 clock) {
+  if (takes_time(fiber)) abort_ticks_[fiber] = model_.abort(fiber, clock);
+}
+
+void ModelCosts::mapped(u64 address, u64 bytes, bool huge, const PagePlacement& placement) {
+  model_.mapped(address, bytes, homes_of(placement), huge);
+}
+
+}  // namespace latchlab

@@ -1,0 +1,53 @@
+#pragma once
+// The costs of a modelled processor (src/model/model.h), as a modelled world asks for them.
+//
+// Fibers beyond the model's threads are no threads of its processor: they watch the others, and take no time. While it
+// loads, no time passes either: a loader runs until it waits, and the model learns which thread has written which page.
+//
+// The model has no values for pauses, yields and allocations. They take what is written below.
+#include <span>
+#include <vector>
+
+#include "src/machine/simulated_costs.h"
+#include "src/model/model.h"
+
+namespace latchlab {
+
+class ModelCosts final : public Costs {
+ public:
+  static constexpr u64 kPauseTicks = 4 * model::kTicksPerNs;        // about ten cycles
+  static constexpr u64 kYieldTicks = 500 * model::kTicksPerNs;      // a system call that switches to no other thread
+  static constexpr u64 kAllocationTicks = 20 * model::kTicksPerNs;  // the fast path of a common allocator
+
+  /// For fibers 0 to `threads` - 1, which are the threads of `processor`; it must outlive this.
+  ModelCosts(model::Model& processor, u32 threads) : model_(processor), threads_(threads), abort_ticks_(threads) {}
+
+  /// Sets the clock at which the fibers of the next run start, in ticks.
+  void start_at(u64 clock) { start_ = clock; }
+  /// Makes references free of charge, as loading is, or ends that.
+  void load(bool loading) { loading_ = loading; }
+
+  u64 start(u32) override { return start_; }
+  u64 cost(const FiberStep& step) override;
+  u64 reference(const FiberReference& reference) override;
+  u64 wake(u32 fiber, u64 asleep, u64 stored) override;
+  u64 begin_operation(u32 fiber, u64 clock) override;
+  u64 trap(u32 fiber, KernelCall call, u64 clock) override;
+  std::span<const EndedTransaction> ended() override { return ended_; }
+  void undone(u32 fiber, u64 clock) override;
+  void mapped(u64 address, u64 bytes, bool huge, const PagePlacement& placement) override;
+  void unmapped(u64 address, u64 bytes) override { model_.unmapped(address, bytes); }
+
+ private:
+  bool takes_time(u32 fiber) const { return !loading_ && fiber < threads_; }
+  u64 note_ended(model::Ticks ticks);
+
+  model::Model& model_;
+  const u32 threads_;
+  bool loading_ = false;
+  u64 start_ = 0;
+  std::vector<u64> abort_ticks_;  // of each fiber's last abort, which its step kAbort takes
+  std::vector<EndedTransaction> ended_;
+};
+
+}  // namespace latchlab
