@@ -3,7 +3,7 @@
 // The threads of a trial, and the clock that they share. The threads live through all phases. So the thread that
 // loads is also the thread that measures, with the same pool, processor and epoch. All code that meets, waits or
 // watches does so through the team. So the same phases run on threads of the system (native_team.h) and on fibers in
-// virtual time (virtual_team_testing.h).
+// virtual time (fiber_team.h).
 
 #include <atomic>
 #include <exception>

@@ -1,0 +1,30 @@
+#include "harness/host/modelled_team.h"
+
+#include <stdexcept>
+#include <string>
+
+namespace latchlab {
+
+ModelledTeam::ModelledTeam(const model::MachineFile& machine, const model::Placement& places)
+    : FiberTeam(0),
+      places_(static_cast<u32>(places.size())),
+      model_(machine, places),
+      costs_(model_, places_),
+      before_(ModelledWorld::get().exchange_costs(&costs_)) {}
+
+ModelledTeam::~ModelledTeam() { ModelledWorld::get().exchange_costs(before_); }
+
+void ModelledTeam::begin(u32 threads) {
+  if (threads > places_) {
+    throw std::invalid_argument("a modelled team of " + std::to_string(threads) + " threads has " +
+                                std::to_string(places_) + " places");
+  }
+  FiberTeam::begin(threads);
+}
+
+Costs& ModelledTeam::costs_from(u64 start_ns) {
+  costs_.start_at(start_ns * ModelledWorld::kTicksPerNs);
+  return costs_;
+}
+
+}  // namespace latchlab

@@ -1,0 +1,36 @@
+// A team of threads on a modelled machine: fibers in its virtual time. The team's own words and waits are no references
+// to memory. So they cost nothing, except the time that a thread waits.
+#pragma once
+
+#include "harness/host/fiber_team.h"
+#include "src/machine/model_costs.h"
+#include "src/machine/simulated_world.h"
+#include "src/model/machine_file.h"
+#include "src/model/model.h"
+
+namespace latchlab {
+
+class ModelledTeam : public FiberTeam<ModelledWorld> {
+ public:
+  /// Places thread i on hardware thread places[i] of the machine. Throws InputError if there is no such thread. While
+  /// the team lives, the modelled world tells its model about pages.
+  ModelledTeam(const model::MachineFile& machine, const model::Placement& places);
+  ~ModelledTeam() override;
+  ModelledTeam(const ModelledTeam&) = delete;
+  ModelledTeam& operator=(const ModelledTeam&) = delete;
+
+  /// Throws std::invalid_argument for more threads than there are places.
+  void begin(u32 threads) override;
+  /// Makes references free of charge in the next phases, as loading is, or ends that.
+  void load(bool loading) { costs_.load(loading); }
+
+ private:
+  [[nodiscard]] Costs& costs_from(u64 start_ns) override;
+
+  const u32 places_;
+  model::Model model_;
+  ModelCosts costs_;
+  Costs* before_;  // that the world had before
+};
+
+}  // namespace latchlab
