@@ -3,7 +3,8 @@
 # unit share the code that does not depend on them. Units of a single pair would take twice the time in all; larger units would leave
 # processors idle.
 #
-#   latchlab_add_index(WORD HEADER header TYPE template [KEYS u64 bytes|hashed] [POLICIES word...] [MEANT_BY word option [value]])
+#   latchlab_add_index(WORD HEADER header TYPE template [KEYS u64 bytes|hashed] [POLICIES word...] [MEANT_BY word option [value]]
+#                      [NO_CELLS])
 #     adds an index.
 #     WORD        its name on the command line
 #     HEADER      path, relative to the calling CMakeLists.txt or to latchlab's include root
@@ -12,7 +13,8 @@
 #                 a hash (indexes/by_hash.h)
 #     POLICIES    default: all but `own`
 #     MEANT_BY    another index and its option that also mean this index, with a value or with any, as Options::kMeantBy says
-#   latchlab_add_policy(WORD HEADER header TYPE template [MACHINES Native Emulated] [VARIANT])
+#     NO_CELLS    its fields are no cells, so a modelled machine would not see its memory: there it has no pairs
+#   latchlab_add_policy(WORD HEADER header TYPE template [MACHINES Native Emulated Modelled] [VARIANT])
 #     adds a policy.
 #     TYPE        class template of <Machine>
 #     MACHINES    machines on which it has pairs; default: all
@@ -41,7 +43,7 @@ function(latchlab_add_policy word)
 endfunction()
 
 function(latchlab_add_index word)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "HEADER;TYPE" "KEYS;POLICIES;MEANT_BY")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "NO_CELLS" "HEADER;TYPE" "KEYS;POLICIES;MEANT_BY")
   latchlab_check_arguments("latchlab_add_index(${word})")
   get_property(indexes GLOBAL PROPERTY latchlab_indexes)
   get_property(policies GLOBAL PROPERTY latchlab_policies)
@@ -73,6 +75,7 @@ function(latchlab_add_index word)
   set_property(GLOBAL PROPERTY latchlab_index_${word}_keys "${arg_KEYS}")
   set_property(GLOBAL PROPERTY latchlab_index_${word}_policies "${arg_POLICIES}")
   set_property(GLOBAL PROPERTY latchlab_index_${word}_meant_by "${arg_MEANT_BY}")
+  set_property(GLOBAL PROPERTY latchlab_index_${word}_no_cells "${arg_NO_CELLS}")
 endfunction()
 
 function(latchlab_add_harness target)
@@ -114,6 +117,11 @@ function(latchlab_generate_pairs target indexes asked_in)
   foreach(index IN LISTS indexes)
     if(NOT index IN_LIST known)
       message(FATAL_ERROR "latchlab_add_harness: there is no index `${index}`; there are ${known}")
+    endif()
+    get_property(no_cells GLOBAL PROPERTY latchlab_index_${index}_no_cells)
+    if(no_cells AND LATCHLAB_MACHINE STREQUAL "Modelled")
+      string(APPEND lacking "  registry.add_unseen(\"${index}\");\n")
+      continue()
     endif()
     get_property(policies GLOBAL PROPERTY latchlab_index_${index}_policies)
     set(wanted "")     # policies of the pairs that ./test runs

@@ -11,9 +11,10 @@ POLICIES = ["none", "mutex", "spin", "rwspin", "rtm", "olc", "hybrid", "hle"]
 
 
 class Generated(unittest.TestCase):
-    def configure(self, build, pairs):
+    def configure(self, build, pairs, *options):
         # The generator that setup.sh installs: CMake's default one needs make, which a bare Debian lacks.
-        command = ["cmake", "-G", "Ninja", "-S", SOURCE, "-B", build, "-DBUILD_TESTING=OFF", f"-DLATCHLAB_PAIRS={pairs}"]
+        command = ["cmake", "-G", "Ninja", "-S", SOURCE, "-B", build, "-DBUILD_TESTING=OFF", f"-DLATCHLAB_PAIRS={pairs}",
+                   *options]
         done = subprocess.run(command, capture_output=True, text=True, check=False, env={**os.environ, "CXX": "g++"})
         self.assertEqual(done.returncode, 0, done.stderr)
 
@@ -84,6 +85,18 @@ class Asked(Generated):
         headers = "".join(path.read_text() for path in (SOURCE / "indexes").rglob("*.h"))
         self.assertEqual(said, sorted(re.findall(r'kMeantBy{\.index = "(\w+)", \.option = "(\w+)"}', headers)))
         self.assertTrue(said)
+
+
+class Modelled(Generated):
+    def test_indexes_without_cells_have_no_pairs_on_a_modelled_machine(self):
+        with tempfile.TemporaryDirectory() as build:
+            self.configure(build, "art:olc;null:none", "-DLATCHLAB_MACHINE=Modelled")
+            registry = pathlib.Path(build, "harness_pairs/registry_all.cc").read_text()
+            unit = pathlib.Path(build, "harness_pairs/art_0.cc").read_text()
+        unseen = re.findall(r'add_unseen\("(\w+)"\)', registry)
+        self.assertEqual(set(unseen), {"simdht", "tbb", "tbb_unordered", "libcuckoo", "absl_flat", "std_unordered", "std_map"})
+        self.assertFalse(set(unseen) & set(re.findall(r'add_lacking\({"(\w+)"', registry)))
+        self.assertIn("add_pair_if_admitted<Art, Olc<Modelled>, U64Key>", unit)
 
 
 if __name__ == "__main__":

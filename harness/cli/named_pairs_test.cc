@@ -53,6 +53,14 @@ TEST_CASE("missing pairs are those that a run names and the build lacks", "[cli]
   CHECK(missing({"--sync=olc", "@" + file.path()}) == Words{"cuckoo:olc"});
 }
 
+TEST_CASE("an index that a modelled machine does not see is refused in one line", "[cli]") {
+  Registry registry = testing::some_words();
+  registry.add_unseen("std_map");
+  const std::string why = testing::refusal([&] { registry.check_words("std_map", "none"); });
+  CHECK(why == "--index: a modelled machine does not see the memory of std_map, whose fields are no cells");
+  CHECK(testing::refusal([&] { registry.check_words("art", "olc"); }).empty());
+}
+
 TEST_CASE("a file of Wiscer names the index where the command line does not", "[cli]") {
   CHECK(missing({"--workload=wiscer:test", "--sync=olc"}) == Words{"vip:olc"});
   CHECK(missing({"--workload={lookup,wiscer:test}", "--sync={olc,rowex}"}) == Words{"art:rowex", "vip:olc"});

@@ -41,6 +41,8 @@ std::vector<std::string> Registry::policies_of(std::string_view index) const {
 
 void Registry::add_lacking(Lacking lacking) { lacking_.push_back(std::move(lacking)); }
 
+void Registry::add_unseen(std::string index) { unseen_.push_back(std::move(index)); }
+
 bool Registry::lacks(std::string_view index, std::string_view policy) const {
   return std::ranges::any_of(lacking_, [&](const Lacking& lacking) {
     return lacking.index == index && std::ranges::find(lacking.policies, policy) != lacking.policies.end();
@@ -78,6 +80,10 @@ void Registry::check_existence(std::string_view index, std::string_view policy) 
                                  lacking_.empty() ? "this build has" : "there are", fmt::join(known, ", "),
                                  suggestion(word, known)));
   };
+  if (std::ranges::find(unseen_, index) != unseen_.end()) {
+    throw InputError(
+        fmt::format("--index: a modelled machine does not see the memory of {}, whose fields are no cells", index));
+  }
   check("index", index, existing_indexes());
   check("sync", policy, existing_policies());
 }

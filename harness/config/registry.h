@@ -93,8 +93,10 @@ class Registry {
  public:
   void add(Pair pair);
   void add_lacking(Lacking lacking);
+  /// Adds an index that cannot run on this build's modelled machine, since its fields are no cells.
+  void add_unseen(std::string index);
 
-  /// Throws InputError if the index or the policy does not exist, in this build or another.
+  /// Throws InputError if the index or the policy does not exist, in this build or another, or if the index is unseen.
   void check_existence(std::string_view index, std::string_view policy) const;
   /// Does so too if this build lacks the pair. Both may exist without being a pair.
   void check_words(std::string_view index, std::string_view policy) const;
@@ -122,6 +124,7 @@ class Registry {
  private:
   std::vector<Pair> pairs_;
   std::vector<Lacking> lacking_;
+  std::vector<std::string> unseen_;
 };
 
 /// Calls every registration function of this build. CMake generates it: see cmake/.
