@@ -16,7 +16,7 @@ import columns
 import definition
 from input_error import InputError
 
-COUNTS = ("ok", "noisy", "degraded", "skipped")
+COUNTS = ("ok", "modelled", "noisy", "degraded", "skipped")
 
 
 def order(experiment, replicate):

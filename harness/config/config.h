@@ -99,6 +99,8 @@ struct Config {
   /// it an option of the index.
   std::string isa;
   Spec sync{.name = "none", .arg = {}, .options = {}};
+  /// The modelled machine that the run is predicted on, with its scale. No name: the run is measured.
+  Spec machine;
   u32 threads = 1;  ///< threads of the run; until the run is planned, threads of each of Plan::groups
   ThreadsPer threads_per = ThreadsPer::kRun;
   Pin pin;

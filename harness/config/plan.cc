@@ -11,6 +11,7 @@ std::string point_of(const Plan& plan) {
   const Config& c = plan.config;
   std::string point = fmt::format("--index={} --sync={} --threads={} --pin={}", c.index.str(), c.sync.str(),
                                   c.threads / plan.groups, c.pin.text);
+  if (!c.machine.name.empty()) point += fmt::format(" --machine={}", c.machine.str());
   if (c.threads_per != ThreadsPer::kRun) point += fmt::format(" --threads-per={}", word(c.threads_per));
   if (c.smt != Smt::kAvoid) point += fmt::format(" --smt={}", word(c.smt));
   if (!c.isa.empty()) point += fmt::format(" --isa={}", c.isa);

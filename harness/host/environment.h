@@ -35,6 +35,18 @@ struct RtmInfo {
   RtmOutcome probe = RtmOutcome::kAbsent;
 };
 
+/// The modelled machine of a run. The rest of MachineInfo is about the machine that ran the model.
+struct ModelInfo {
+  std::string name;
+  std::string digest;    ///< equal for machines of equal name, values and provenance, with the changes
+  std::string topology;  ///< as MachineInfo has it
+  double scale = 1;      ///< what the sizes of L3 and of the second TLB are divided by
+  u64 seed = 0;
+  u64 warmup_operations = 0;
+  std::vector<std::string> changes;  ///< each value that differs from the machine's file, in one line
+  std::vector<std::string> fitted;   ///< the values that were fitted to published results
+};
+
 struct MachineInfo {
   OrReason<std::string> hostname;
   OrReason<std::string> boot_id;  ///< new at every boot: processes with the same one share a running kernel
@@ -57,6 +69,7 @@ struct MachineInfo {
   OrReason<bool> virtual_machine;
   RtmInfo rtm;
   HeavyFence heavy_fence = HeavyFence::kMembarrier;
+  OrReason<ModelInfo> modelled = OrReason<ModelInfo>::missing("the run is measured");
 };
 
 /// Returns a small file of /proc or /sys without the final newline; nothing if it cannot be read.

@@ -27,6 +27,8 @@ void describe_plan(const Plan& plan, auto& field) {
   field("index", c.index.str());
   field("index_options", plan.index_options, "options of the index, as they were in effect");
   field("sync", c.sync.str());
+  field("machine", unless(c.machine.name.empty() ? "the run is measured" : "", c.machine.str()),
+        "modelled machine, with its scale and changes");
   field("threads", c.threads, "threads of the whole run, also with --threads-per", kOneOrMore);
   field("threads_per", c.threads_per);
   field("pin", c.pin.text);
@@ -111,6 +113,19 @@ void describe(Like<RtmInfo> auto& r, auto& field) {
   field("probe", r.probe);
 }
 
+void describe(Like<ModelInfo> auto& m, auto& field) {
+  field.about(
+      "modelled machine that the run was predicted on; all else in machine is about the one that ran the model");
+  field("name", m.name, "", kNotEmpty);
+  field("digest", m.digest, "of the machine's file, with the changes", kHash);
+  field("topology", m.topology);
+  field("scale", m.scale, "what the sizes of L3 and of the second TLB are divided by", kOneOrMore);
+  field("seed", m.seed);
+  field("warmup_operations", m.warmup_operations, "length of the warm-up; 0 if it is a time, or there is none");
+  field("changes", m.changes, "values that differ from the machine's file, one line each", kNotEmpty);
+  field("fitted", m.fitted, "values that were fitted to published results", kNotEmpty);
+}
+
 void describe(Like<MachineInfo> auto& m, auto& field) {
   field("hostname", m.hostname);
   field("boot_id", m.boot_id, "new at every boot; results with the same one are of one machine, whatever its names");
@@ -135,6 +150,7 @@ void describe(Like<MachineInfo> auto& m, auto& field) {
   field("heavy_fence", m.heavy_fence,
         "how epoch reclamation makes all processors fence: by a system call, or by moving to each processor in turn; "
         "none: both are forbidden");
+  field("modelled", m.modelled);
 }
 
 void describe(Like<ThreadPlacement> auto& p, auto& field) {

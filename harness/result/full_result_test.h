@@ -47,6 +47,14 @@ inline RunResult full_result() {
   m.virtual_machine = true;
   m.rtm.probe = RtmOutcome::kWorks;
   m.heavy_fence = HeavyFence::kMembarrier;
+  m.modelled = ModelInfo{.name = "haswell-ep",
+                         .digest = "0123456789abcdef",
+                         .topology = "2 sockets",
+                         .scale = 16,
+                         .seed = 1,
+                         .warmup_operations = 1000,
+                         .changes = {"qpi.gbps = 76.8, not 38.4"},
+                         .fitted = {"dram.local"}};
   TrialResult& t = r.trial;
   t.placement = {
       .requested = "compact",

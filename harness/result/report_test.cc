@@ -64,7 +64,7 @@ TEST_CASE("a document that is read and written again is the same", "[report]") {
   CHECK(result_of(document).trial.health.notes.empty());
   document["status"] = "fine";
   CHECK_THROWS_WITH(result_of(document),
-                    "status: there is no 'fine'; there are ok, noisy, degraded, skipped, failed, invalid");
+                    "status: there is no 'fine'; there are ok, modelled, noisy, degraded, skipped, failed, invalid");
   document["status"] = "ok";
   document["throughput"]["seconds"] = "long";
   CHECK_THROWS_WITH(result_of(document), "throughput: seconds: \"long\" is not a number");

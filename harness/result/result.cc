@@ -5,7 +5,8 @@
 namespace latchlab {
 
 bool is_good(Status status, bool strict) {
-  return strict ? status == Status::kOk || status == Status::kSkipped : status < Status::kFailed;
+  const bool as_asked = status <= Status::kModelled || status == Status::kSkipped;
+  return strict ? as_asked : status < Status::kFailed;
 }
 
 std::vector<PhaseInfo> about(const std::vector<WorkloadPhase>& phases) {

@@ -33,14 +33,16 @@ namespace latchlab {
 
 /// The trust that a result deserves.
 ///   ok        measured as asked
+///   modelled  predicted on a modelled machine (--machine), and not measured
 ///   noisy     measured as asked, but a thread was descheduled for more than a tenth of its time (on_processor.h)
 ///   degraded  measured, but not with what the options promise (rtm without working RTM); the reason names it
 ///   skipped   not run, because this point of a list makes no sense (two writers under `none`)
 ///   failed    could not be run to its end
 ///   invalid   run, but the index or its counters contradict the operations: the numbers mean nothing
-enum class Status { kOk, kNoisy, kDegraded, kSkipped, kFailed, kInvalid };  // from the best to the worst
+enum class Status { kOk, kModelled, kNoisy, kDegraded, kSkipped, kFailed, kInvalid };  // from the best to the worst
 template <>
-inline constexpr std::array kWords<Status>{"ok"sv, "noisy"sv, "degraded"sv, "skipped"sv, "failed"sv, "invalid"sv};
+inline constexpr std::array kWords<Status>{"ok"sv,      "modelled"sv, "noisy"sv,  "degraded"sv,
+                                           "skipped"sv, "failed"sv,   "invalid"sv};
 /// Returns true if a run of this status ends with exit status 0. With --strict (`strict`) noisy and degraded runs do
 /// not.
 [[nodiscard]] bool is_good(Status status, bool strict);
@@ -481,7 +483,9 @@ struct TrialResult {
 };
 /// Describes the fields at the beginning of a document. The other fields are below.
 void describe_outcome(Like<TrialResult> auto& t, auto& field) {
-  field("status", t.status, "noisy: health.on_processor is below 0.9, and the result is not worse otherwise");
+  field("status", t.status,
+        "modelled: predicted, and not measured; noisy: health.on_processor is below 0.9, and the result is not worse "
+        "otherwise");
   field("reason", t.reason, "why the status is not ok");
   field("interrupted", t.interrupted, "true if a signal ended the run early; the numbers cover the part that ran");
 }
@@ -541,7 +545,7 @@ void describe(Like<BuildInfo> auto& b, auto& field) {
 }
 
 struct RunResult {
-  static constexpr u32 kSchemaVersion = 15;
+  static constexpr u32 kSchemaVersion = 16;
   std::string run_id;
   std::string point_hash;
   std::string started;
