@@ -1,0 +1,91 @@
+#include "harness/host/modelled_machine.h"
+
+#include <algorithm>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "src/base/error.h"
+
+namespace latchlab {
+namespace {
+
+constexpr std::string_view kScale = "scale";
+
+auto scale_in(auto& options) {
+  return std::ranges::find_if(options, [](const auto& option) { return option.first == kScale; });
+}
+
+}  // namespace
+
+u64 ModelledMachine::warmup_operations() const {
+  const model::Parameters& parameters = file.parameters();
+  return static_cast<u64>(parameters.l3.mb_per_cluster * parameters.all_clusters() * (1 << 20) / kLineBytes);
+}
+
+void complete_machine(Spec& spec, bool standard_scale) {
+  if (spec.name == "file" || scale_in(spec.options) != spec.options.end()) return;
+  const double scale = standard_scale ? ModelledMachine::kStandardScale : 1;
+  spec.options.insert(spec.options.begin(), {std::string(kScale), fmt::format("{}", scale)});
+}
+
+std::shared_ptr<const ModelledMachine> modelled_machine(const Spec& spec) {
+  Spec named = spec;
+  double scale = 1;
+  if (const auto given = scale_in(named.options); given != named.options.end()) {
+    const std::optional<double> number = parse_double(given->second);
+    if (!number || !(*number >= 1)) {
+      throw InputError(fmt::format("machine {}: scale={} must be a number of at least 1", spec.name, given->second));
+    }
+    scale = *number;
+    named.options.erase(given);
+  }
+  model::MachineFile file = model::MachineFile::of(named);
+  if (scale > 1) file.scale_down(scale);
+  Topology topology = topology_of(file.parameters());
+  return std::make_shared<const ModelledMachine>(
+      ModelledMachine{.file = std::move(file), .scale = scale, .topology = std::move(topology)});
+}
+
+ModelInfo info_of(const ModelledMachine& machine, u64 seed, u64 warmup_operations) {
+  ModelInfo info{.name = machine.file.name(),
+                 .digest = machine.file.digest(),
+                 .topology = machine.topology.describe(),
+                 .scale = machine.scale,
+                 .seed = seed,
+                 .warmup_operations = warmup_operations,
+                 .changes = machine.file.changes(),
+                 .fitted = {}};
+  for (const model::MachineFile::Value& value : machine.file.values()) {
+    if (value.tag == model::Tag::kFitted) info.fitted.push_back(value.key);
+  }
+  return info;
+}
+
+Topology topology_of(const model::Parameters& machine) {
+  Topology out;
+  out.sockets = machine.topology.sockets;
+  out.clusters = machine.all_clusters();
+  out.cores = machine.all_cores();
+  out.this_system = true;
+  for (u32 cluster = 0; cluster < out.clusters; ++cluster) out.nodes.push_back({.os = cluster});
+  std::vector<u32> all;
+  for (u32 core = 0; core < out.cores; ++core) {
+    const u32 cluster = machine.cluster_of_core(core);
+    for (u32 smt = 0; smt < machine.topology.threads; ++smt) {
+      all.push_back(smt * out.cores + core);
+      out.processors.push_back({.os = all.back(),
+                                .socket = machine.socket_of_cluster(cluster),
+                                .node = cluster,
+                                .cluster = cluster,
+                                .core = core,
+                                .smt = smt});
+    }
+  }
+  out.restrict_to(all);  // makes the digest
+  return out;
+}
+
+}  // namespace latchlab
