@@ -17,6 +17,8 @@
 #include "harness/host/clock.h"
 #include "harness/host/environment.h"
 #include "harness/host/interrupt.h"
+#include "harness/host/modelled_machine.h"
+#include "harness/host/modelled_team.h"
 #include "harness/host/native_team.h"
 #include "harness/host/placement.h"
 #include "harness/host/progress.h"
@@ -29,6 +31,7 @@
 #include "harness/text/progress_lines.h"
 #include "harness/text/table.h"
 #include "harness/trial/account.h"
+#include "harness/trial/modelled_account.h"
 #include "harness/trial/run_trial.h"
 #include "src/base/error.h"
 #include "src/base/new_file.h"
@@ -46,6 +49,17 @@ TrialResult without_run(Status status, const std::string& reason, const Config& 
   result.validation.mode = config.validate;
   const std::string why = status == Status::kSkipped ? "the run was skipped" : "the run failed";
   nothing_measured(result, why);
+  return result;
+}
+
+/// Runs a point on a modelled machine.
+TrialResult run_modelled(const Pair& pair, const Plan& plan, Progress& progress) {
+  const ModelledMachine& machine = *plan.model;
+  ModelledWorld::get().reset();
+  ModelledTeam team(machine.file, plan.seats.cpus);  // before the index takes any memory, whose pages it has to know
+  const std::unique_ptr<Trial> trial = pair.make_trial(plan, memory_config_of(plan));
+  TrialResult result = document(plan, machine.topology, run_trial(*trial, plan, machine.topology, team, progress));
+  mark_modelled(result, plan);
   return result;
 }
 
@@ -82,6 +96,7 @@ TrialResult run_one(const Plan& plan, const Registry& registry, const Topology& 
   if (!plan.skip.empty()) return without_run(Status::kSkipped, plan.skip, config);
   const Pair& pair = registry.find(config.index.name, config.sync.name, config.key_kind());
   try {
+    if (plan.model) return run_modelled(pair, plan, progress);
     // Call this before the index takes any memory, since some of that does not ask for a page size.
     const bool sure = allow_huge_pages(config.huge_pages == HugePages::kThp);
     const std::unique_ptr<Trial> trial = made_in_place(pair, plan);
@@ -207,6 +222,9 @@ int run_all(const RunCommand& command, const std::vector<std::string>& command_l
     const u64 begun = wall_clock().now();
     RunResult result = facts;
     result.plan = planned;
+    if (planned.model) {
+      result.machine.modelled = info_of(*planned.model, planned.config.seed, planned.warmup_operations);
+    }
     identify(result);
     Outcome outcome;
     if (command.mallocs.size() > 1 && planned.skip.empty()) {

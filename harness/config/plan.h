@@ -17,6 +17,7 @@
 namespace latchlab {
 
 class Workload;
+struct ModelledMachine;
 
 /// The processors of a run's threads.
 struct Seats {
@@ -37,6 +38,8 @@ struct Plan {
   std::string requests_to;         ///< the file to write the requests to instead of running them; empty for a run
 
   std::shared_ptr<const Workload> workload;
+  std::shared_ptr<const ModelledMachine> model;  ///< the machine of Config::machine; null for a measured run
+  u64 warmup_operations = 0;                     ///< length of the warm-up, if it is no time
   Seats seats;
   u32 groups = 1;       ///< number of clusters or sockets that --threads-per fills; each has as many threads
   PagePlacement pages;  ///< the placement of pages that --mem leads to

@@ -48,6 +48,9 @@ class ThreadTeam {
     return run(task, [this] { return clock().now() + 1'000'000'000; }, [] {});
   }
 
+  /// Tells that the next phases load data, which takes no time on a modelled machine, or that they no longer do.
+  virtual void load(bool /*loading*/) {}
+
   // For threads of the team:
 
   /// Spins until `word` differs from `value`, for short waits. An acquire, which pairs with the store that ends the

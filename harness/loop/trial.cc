@@ -63,7 +63,8 @@ MemoryConfig memory_config_of(const Plan& plan) {
   out.reclaim = config.reclaim;
   out.thp = config.huge_pages == HugePages::kThp;
   // Reserving chunks does not commit memory. Beyond this limit the kernel would kill the process, not just the run.
-  out.limit = std::min(available_memory(), available_memory_on(plan.pages));
+  const u64 free = available_memory();
+  out.limit = plan.model ? free : std::min(free, available_memory_on(plan.pages));
   return out;
 }
 

@@ -88,15 +88,15 @@ class Run {
 
   Measurement run() {
     look_before();
-    if (enter() && (mix_.fills() || (load() && verify()))) {
+    if (without_time([&] { return enter() && (mix_.fills() || (load() && verify())); })) {
       m_.loaded = true;
       if (recorder_ != nullptr && goes_on()) recorder_->prepare();
       retouch();
-      if (!mix_.fills() && config_.warmup_ns > 0) warm_up();
+      if (!mix_.fills() && (config_.warmup_ns > 0 || plan_.warmup_operations > 0)) warm_up();
       m_.left = phases_.left();
       if (unobstructed()) measure();
     }
-    if (m_.start_failure.empty()) m_.leave_failure = phases_.leave();
+    if (m_.start_failure.empty()) without_time([&] { return m_.leave_failure = phases_.leave(), true; });
     phases_.end();
     m_.interrupted = stop_requested();
     look_after();
@@ -109,7 +109,7 @@ class Run {
   bool unobstructed() const { return goes_on() && !obstacle(plan_, m_); }
 
   void look_before() {
-    m_.load_before = load_average();
+    m_.load_before = plan_.model ? OrReason<double>::missing("the machine is modelled") : load_average();
     m_.malloc = malloc_server();
     m_.pages_before = page_use();
     if (keys_.from_lines()) m_.key_lines = keys_.lines();
@@ -117,7 +117,7 @@ class Run {
     m_.stream_size = stream_->size();
     m_.keeps = trial_.keeps();
     m_.elides = trial_.elides();
-    m_.disturbances = disturbances(m_.elides);
+    if (!plan_.model) m_.disturbances = disturbances(m_.elides);
     m_.finds_batches = trial_.finds_batches();
     m_.events = pmu_events(config_.pmu);
   }
@@ -133,6 +133,15 @@ class Run {
     recorded_from_ = team_.clock().now();
     m_.pinned = std::ranges::all_of(phases_.workers(), &Worker::pinned);
     return m_.join_failure.empty();
+  }
+
+  /// Runs phases that take no time on a modelled machine. A thread that joins holds a std::mutex across references to
+  /// memory. If they took time, other fibers would run meanwhile and wait for that mutex for ever.
+  bool without_time(const auto& phases) {
+    team_.load(true);
+    const bool done = phases();
+    team_.load(false);
+    return done;
   }
 
   bool load() {
@@ -155,12 +164,13 @@ class Run {
   /// Walks over the whole index before an elided run. A page whose Accessed bit is clear, since the kernel has scanned
   /// it, aborts every transaction that reads it; one plain read repairs that.
   void retouch() {
-    if (!trial_.elides() || mix_.fills() || !goes_on()) return;
+    if (!trial_.elides() || mix_.fills() || plan_.model || !goes_on()) return;
     timed("touch", [&] { return trial_.contents().keys; });
   }
 
   void warm_up() {
     if (!goes_on()) return;
+    if (plan_.warmup_operations > 0) phases_.limit_to(plan_.warmup_operations);
     note(phases_.phase("warmup", 0, config_.warmup_ns, [&](u32 t) { phases_.run_requests(t); }));
   }
 
@@ -368,18 +378,19 @@ class Run {
     m_.print = fingerprint();
     if (m_.operations() > 0) m_.nodes_per_fetch = nodes_of_next();
     if (!m_.keeps) return;
-    const Ns loop = m_.operations() > 0 ? loop_ns() : Ns();
+    const bool limits = m_.operations() > 0 && !plan_.model;
+    const Ns loop = limits ? loop_ns() : Ns();
     m_.live_bytes = trial_.live_bytes();
     m_.reserved_bytes = trial_.reserved_bytes();
     m_.value_bytes = trial_.value_bytes();
-    if (m_.operations() > 0 && plan_.places_chunks()) m_.page_nodes = page_nodes_of(trial_.chunks());
+    if (limits && plan_.places_chunks()) m_.page_nodes = page_nodes_of(trial_.chunks());
     if (config_.validate != Validate::kOff) {
       timed("validate", [&] { return m_.contents = trial_.contents(), m_.tally.keys(); });
     }
     m_.history = take_history();
-    if (m_.operations() > 0) timed("limits", [&] { return m_.limits = team_.limits(plan_of_limits()), u64{0}; });
+    if (limits) timed("limits", [&] { return m_.limits = team_.limits(plan_of_limits()), u64{0}; });
     m_.limits.loop_ns = loop;
-    m_.limits.words_ns = m_.operations() > 0 ? words_ns() : Ns();
+    m_.limits.words_ns = limits ? words_ns() : Ns();
     m_.limits.value_lines = m_.limits.words_ns ? OrReason<u64>(Values<Native>::lines(config_.value_size))
                                                : OrReason<u64>::missing(m_.limits.words_ns.reason);
   }
