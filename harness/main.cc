@@ -29,6 +29,7 @@
 #include "harness/host/malloc_library.h"
 #include "harness/host/topology.h"
 #include "harness/result/report.h"
+#include "harness/result/build_info.h"
 #include "harness/run.h"
 #include "harness/text/progress_lines.h"
 #include "src/base/error.h"
@@ -89,6 +90,7 @@ int run_harness(const std::vector<std::string>& command_line) {
       .memory_available = available_memory(),
       .topology = topology,
   };
+      .models = machine() == "Modelled",
   const Command command = parse_command_line({command_line.begin() + 1, command_line.end()}, surroundings);
   return std::visit(
       [&](const auto& c) -> int {

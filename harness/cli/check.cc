@@ -8,8 +8,10 @@
 #include <fmt/ranges.h>
 
 #include "harness/cli/combinations.h"
+#include "harness/cli/modelled.h"
 #include "harness/config/values.h"
 #include "harness/host/environment.h"
+#include "harness/host/modelled_machine.h"
 #include "harness/host/placement.h"
 #include "harness/host/pmu_events.h"
 #include "src/base/error.h"
@@ -27,6 +29,7 @@ namespace {
 constexpr u64 kMostDefaultRecords = 16'000'000;
 constexpr u64 kDefaultWarmup = 200'000'000;
 constexpr u64 kDefaultTime = 3'000'000'000;
+constexpr u64 kModelledTime = 10'000'000;
 
 /// Returns the fewest bytes that a key and its value take: eight each. A key that its path in the index spells takes
 /// none. More records than memory holds at this size are surely a mistake; fewer are up to the index.
@@ -174,6 +177,9 @@ void place_memory(Plan& plan, const Topology& topology) {
   if (wanted.kind == PagePlacement::Kind::kFirstTouch) return;
   if (topology.nodes.size() == 1) {
     plan.not_placed = "there is one NUMA node";
+  } else if (plan.model != nullptr) {
+    plan.pages = wanted;  // a modelled kernel refuses nothing
+    plan.not_placed.clear();
   } else if (!topology.this_system) {
     plan.not_placed = "the topology describes another machine";
   } else if (const auto refusal = why_not_placed(wanted)) {
@@ -232,6 +238,7 @@ class Completion {
 
  private:
   std::string why_skipped() {
+    take_machine(plan_, defaults_);
     find_workload();
     if (plan_.requests_to.empty()) check_words();
     find_seats();
@@ -283,7 +290,7 @@ class Completion {
 
   /// Finds the number of threads, their processors and the nodes of the memory.
   void find_seats() {
-    const Topology& topology = surroundings_.topology;
+    const Topology& topology = plan_.model ? plan_.model->topology : surroundings_.topology;
     fits([&] { plan_.groups = groups_of(topology, config_); });
     if (config_.threads * plan_.groups > kMostThreads) {
       throw InputError(fmt::format("--threads-per: {} threads in each of {} {}s are more than {}", config_.threads,
@@ -298,7 +305,8 @@ class Completion {
                       seats.processors == 1 ? "one processor" : fmt::format("{} processors", seats.processors)));
     });
     fits([&] { place_memory(plan_, topology); });
-    memory_available_ = std::min(surroundings_.memory_available, available_memory_on(plan_.pages));
+    memory_available_ = surroundings_.memory_available;
+    if (!plan_.model) memory_available_ = std::min(memory_available_, available_memory_on(plan_.pages));
   }
 
   /// Finds the keys that the workload uses, and the length of its phases.
@@ -316,13 +324,21 @@ class Completion {
       leave_out_warmup("measures each phase; make a warm-up its first");
     } else if (defaults_.warmup) {
       config_.warmup_ns = by_file() ? 0 : kDefaultWarmup;
+      if (plan_.model) count_warmup();
     }
-    if (defaults_.time && !mix().fills() && !by_file() && !by_phases) config_.time_ns = kDefaultTime;
+    if (defaults_.time && !mix().fills() && !by_file() && !by_phases)
+      config_.time_ns = plan_.model ? kModelledTime : kDefaultTime;
     no_file_ = by_file()   ? take_file(plan_, *plan_.workload, defaults_)
                : by_phases ? take_phases(plan_, *plan_.workload, defaults_)
                            : "";
     if ((config_.rate || config_.slo) && defaults_.latency)
       config_.latency_every = 1;  // every call of an open loop runs alone anyway
+  }
+
+  /// Makes the warm-up a number of operations instead of a time. It has to fill the caches, and no more.
+  void count_warmup() {
+    config_.warmup_ns = 0;
+    if (!by_file()) plan_.warmup_operations = plan_.model->warmup_operations();
   }
 
   /// Leaves the warm-up out, with a note if --warmup was given.
@@ -342,6 +358,7 @@ class Completion {
       const u64 keys_left = !mix().fills() && mix().has(OpKind::kInsert) ? capacity_ / 2 : capacity_;
       config_.records =
           std::min(default_records(memory_available_, stored_bytes(config_)), std::max<u64>(keys_left, 1));
+      if (plan_.model) config_.records = std::min(config_.records, ModelledMachine::kStandardRecords);
     } else if (config_.records > capacity_) {
       throw InputError(fmt::format("--records: --keys={} has distinct keys for {} records, not for {}",
                                    config_.keys.str(), capacity_, config_.records));
@@ -432,6 +449,7 @@ class Completion {
                                         .workload = *plan_.workload,
                                         .churn = churn_,
                                         .capacity = capacity_});
+    if (why.empty()) why = why_not_modelled(plan_, *pair_);
     return why.empty() ? no_room_ : why;
   }
 

@@ -24,6 +24,7 @@ struct Defaults {
   bool dist = false;
   bool smt = false;
   bool latency = false;
+  bool sample = false;
 };
 
 /// The number of distinct keys of a word of --keys. It remembers its answers, since it may have to read a file for one.

@@ -14,6 +14,7 @@
 
 #include "harness/cli/check.h"
 #include "harness/cli/given.h"
+#include "harness/cli/modelled.h"
 #include "harness/cli/options.h"
 #include "harness/cli/parse_commands.h"
 #include "harness/config/values.h"
@@ -127,7 +128,9 @@ std::vector<std::string> words_of_run(const Config& config, const Given& axes, s
   std::vector<std::string> words;
   for (auto axis = axes.rbegin(); axis != axes.rend(); ++axis) {
     const auto& [name, values] = *axis;
-    words.push_back(fmt::format("--{}={}", name, values[point % values.size()]));
+    // The scale of a machine depends on what else was given, so it is made explicit.
+    const std::string& value = values[point % values.size()];
+    words.push_back(fmt::format("--{}={}", name, name == "machine" ? config.machine.str() : value));
     point /= values.size();
   }
   std::ranges::reverse(words);
@@ -187,7 +190,9 @@ RunCommand parse_run(const std::vector<std::string>& args, const Surroundings& h
   const Surroundings surroundings{
       .registry = here.registry,
       .memory_available = elsewhere ? memory_of(topology, here.memory_available) : here.memory_available,
-      .topology = topology};
+      .topology = topology,
+      .models = here.models};
+  check_build_for(find(given, "machine"), elsewhere, profile.has_value(), here.models);
   const u64 reps = parse_count("--reps", take(given, "reps").value_or("1"), 1, kMostReplicates);
   Config base;
   base.preempt = take(given, "preempt").has_value();
@@ -247,7 +252,8 @@ RunCommand parse_run(const std::vector<std::string>& args, const Surroundings& h
                           .reclaim = find(given, "reclaim") == nullptr,
                           .dist = find(given, "dist") == nullptr,
                           .smt = find(given, "smt") == nullptr,
-                          .latency = find(given, "latency") == nullptr};
+                          .latency = find(given, "latency") == nullptr,
+                          .sample = find(given, "sample") == nullptr};
   CapacityOfKeys capacities;
   std::string first_skip;
   bool any_runs = false;

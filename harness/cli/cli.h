@@ -42,6 +42,7 @@ struct Surroundings {
   const Registry& registry;
   u64 memory_available = 0;  ///< bytes, for the default and the limit of --records
   const Topology& topology;  ///< the machine that runs, or for which runs are planned
+  bool models = false;       ///< this build predicts runs on modelled machines, and measures none
 };
 
 /// Parses and checks `args`, the words after the program's name. Throws InputError with one line.

@@ -57,6 +57,9 @@ const std::vector<OptionEntry>& option_rows() {
        [](Config& c, const std::string& v) {
          c.threads = static_cast<u32>(parse_count("--threads", v, 1, kMostThreads));
        }},
+      {"machine", "MODEL", "",
+       "predict the run on a modelled machine: haswell-ep, haswell-ep:qpi.gbps=2x (a what-if) or file:PATH",
+       [](Config& c, const std::string& v) { c.machine = parse_spec("--machine", v); }},
       {"threads-per", "KIND", "run",
        "what --threads counts: threads of the run, or of each cluster or socket that --pin names: run, cluster or "
        "socket",
