@@ -31,6 +31,7 @@ constexpr const char* kSurroundings[] = {"/machine/hostname",
                                          "/machine/model",
                                          "/machine/microcode",
                                          "/machine/topology_digest",
+                                         "/machine/modelled/digest",
                                          "/machine/kernel",
                                          "/machine/governor",
                                          "/machine/numa_balancing",
@@ -243,6 +244,21 @@ Comparison compare_point(std::vector<ResultSet> sets, const Options& options, u6
   return comparison;
 }
 
+/// Throws InputError if some results are measured and others are modelled.
+void refuse_mixture(const std::vector<ResultSet>& sets) {
+  const ResultSet *modelled = nullptr, *measured = nullptr;
+  for (const ResultSet& set : sets) {
+    for (const Json& document : set.documents) {
+      (text_at(document, "/machine/modelled/name").empty() ? measured : modelled) = &set;
+    }
+  }
+  if (modelled == nullptr || measured == nullptr) return;
+  throw InputError(fmt::format(
+      "compare: '{}' has modelled results and '{}' measured ones; a ratio of the two would say more of the model than "
+      "of what differs",
+      modelled->name, measured->name));
+}
+
 }  // namespace
 
 std::vector<Comparison> compare(std::vector<ResultSet> sets, u64 seed, double effect) {
@@ -253,6 +269,7 @@ std::vector<Comparison> compare(std::vector<ResultSet> sets, u64 seed, double ef
       }
     }
   }
+  refuse_mixture(sets);
   const Options options = sort_options(sets);
   const std::vector<std::string> surroundings = differences(sets, kSurroundings);
 

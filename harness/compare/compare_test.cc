@@ -8,6 +8,7 @@
 #include "src/base/error.h"
 #include "src/testing/catch.h"
 #include "src/testing/json_schema.h"
+#include "src/testing/refusal.h"
 
 namespace latchlab {
 namespace {
@@ -52,6 +53,20 @@ Comparison only(const std::vector<Comparison>& comparisons) {
   const std::string document = json_of(comparisons.front()).dump();
   CHECK(testing::schema_violations("harness/compare/comparison.schema.json", document) == std::vector<std::string>{});
   return comparisons.front();
+}
+
+TEST_CASE("modelled results are compared with each other, and not with measured ones") {
+  const auto modelled = [](ResultSet set) {
+    for (Json& document : set.documents) {
+      document["status"] = "modelled";
+      document["machine"]["modelled"] = {{"name", "haswell-ep"}, {"digest", "0123456789abcdef"}};
+    }
+    return set;
+  };
+  const ResultSet a = set_of("A", "none", 1e6), b = set_of("B", "olc", 5e5);
+  CHECK(only(compare({modelled(a), modelled(b)}, 1, 0)).variants[1].verdict == "slower");
+  const std::string why = testing::refusal([&] { (void)compare({a, modelled(b)}, 1, 0); });
+  CHECK_THAT(why, Contains("compare: 'B' has modelled results and 'A' measured ones"));
 }
 
 TEST_CASE("a stated effect decides what is a difference, and the table says so") {
