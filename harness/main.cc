@@ -27,9 +27,10 @@
 #include "harness/host/environment.h"
 #include "harness/host/interrupt.h"
 #include "harness/host/malloc_library.h"
+#include "harness/host/modelled_machine.h"
 #include "harness/host/topology.h"
-#include "harness/result/report.h"
 #include "harness/result/build_info.h"
+#include "harness/result/report.h"
 #include "harness/run.h"
 #include "harness/text/progress_lines.h"
 #include "src/base/error.h"
@@ -89,8 +90,8 @@ int run_harness(const std::vector<std::string>& command_line) {
       .registry = registry,
       .memory_available = available_memory(),
       .topology = topology,
-  };
       .models = machine() == "Modelled",
+  };
   const Command command = parse_command_line({command_line.begin() + 1, command_line.end()}, surroundings);
   return std::visit(
       [&](const auto& c) -> int {
@@ -116,7 +117,8 @@ int run_harness(const std::vector<std::string>& command_line) {
         } else if constexpr (std::is_same_v<C, ListCommand>) {
           print(list_text(registry, c.topic));
         } else if constexpr (std::is_same_v<C, DoctorCommand>) {
-          print(doctor_text(diagnose(topology, run_probes())));
+          print(c.machine.empty() ? doctor_text(diagnose(topology, run_probes()))
+                                  : model_text(modelled_machine(Spec::parse(c.machine))->file));
         } else if constexpr (std::is_same_v<C, ExplainCommand>) {
           print(explain(c.result, c.base));
         } else if constexpr (std::is_same_v<C, HdrCommand>) {

@@ -364,8 +364,10 @@ Command parse_command_line(const std::vector<std::string>& args, const Surroundi
     return ListCommand{.topic = rest.empty() ? "" : rest[0]};
   }
   if (args[0] == "doctor") {
-    no_more(0, "doctor");
-    return DoctorCommand{};
+    constexpr std::string_view kMachine = "--machine=";
+    const bool of_model = !rest.empty() && rest[0].starts_with(kMachine);
+    no_more(of_model ? 1 : 0, "doctor");
+    return DoctorCommand{.machine = of_model ? rest[0].substr(kMachine.size()) : ""};
   }
   no_more(1, "help [TOPIC]");
   return HelpCommand{.topic = rest.empty() ? "" : rest[0]};

@@ -216,7 +216,8 @@ const std::vector<CommandEntry>& command_rows() {
        "[--format=csv|jsonl|parquet] [--series[=throughput|rows]] [--out=FILE]. A row is a run, or with --series an\n"
        "interval of its throughput, or one of its rows. docs/columns.md describes the columns.\n"},
       {"list", "[TOPIC]", "lists indexes, policies, workloads, ..., as they are here", ""},
-      {"doctor", "", "says what this machine can measure", ""},
+      {"doctor", "", "says what this machine can measure",
+       "[--machine=MODEL] lists the values of a modelled machine that are not measured or published.\n"},
       {"help", "[TOPIC]", "explains a command, or a topic of `harness list`", ""},
       {"", "--version", "prints version, commit, compiler and machine of this build", ""},
   };

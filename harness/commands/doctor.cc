@@ -377,4 +377,24 @@ std::string doctor_text(const std::vector<Finding>& findings) {
   return out;
 }
 
+std::string model_text(const model::MachineFile& machine) {
+  std::vector<const model::MachineFile::Value*> doubtful;
+  size_t keys = 0, values = 0;
+  for (const model::MachineFile::Value& value : machine.values()) {
+    if (value.tag <= model::Tag::kPublished) continue;
+    doubtful.push_back(&value);
+    keys = std::max(keys, value.key.size());
+    values = std::max(values, value.text.size() + 1 + value.unit.size());
+  }
+  std::ranges::stable_sort(doubtful, {}, &model::MachineFile::Value::tag);
+  std::string out;
+  for (const model::MachineFile::Value* value : doubtful) {
+    out += fmt::format("{:<8} {:<{}}  {:<{}}  {}\n", word(value->tag), value->key, keys,
+                       fmt::format("{} {}", value->text, value->unit), values, value->source);
+  }
+  const size_t all = machine.values().size();
+  return out + fmt::format("{}{} of the {} values of {} are measured or published.\n", out.empty() ? "" : "\n",
+                           all - doubtful.size(), all, machine.name());
+}
+
 }  // namespace latchlab

@@ -10,6 +10,7 @@
 #include "harness/host/topology.h"
 #include "src/arch/features.h"
 #include "src/arch/heavy_fence.h"
+#include "src/model/machine_file.h"
 
 namespace latchlab {
 
@@ -46,5 +47,9 @@ struct Probes {
 
 /// Returns the findings as text for a terminal, each with its remedy.
 [[nodiscard]] std::string doctor_text(const std::vector<Finding>& findings);
+
+/// Returns the values of a modelled machine that are neither measured nor published, one a line, with their sources;
+/// the least certain ones come last.
+[[nodiscard]] std::string model_text(const model::MachineFile& machine);
 
 }  // namespace latchlab

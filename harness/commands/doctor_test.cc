@@ -525,5 +525,20 @@ TEST_CASE("the probes run on this machine") {
              Catch::Contains("transactions") && Catch::Contains("NUMA balancing") && Catch::Contains("huge pages"));
 }
 
+TEST_CASE("a modelled machine: the doctor lists what is not measured or published, the least certain last",
+          "[doctor]") {
+  auto machine = model::MachineFile::of(Spec::parse("haswell-ep"));
+  machine.change("qpi.gbps", "2x");
+  const std::string text = model_text(machine);
+  CHECK_FALSE(text.starts_with("measured"));
+  CHECK(text.find("\npublished") == std::string::npos);
+  const std::size_t changed = text.find("assumed  qpi.gbps"), recalled = text.find("recalled l1.kb");
+  REQUIRE(changed != std::string::npos);
+  REQUIRE(recalled != std::string::npos);
+  CHECK(recalled < changed);
+  CHECK(text.find("a change on the command line") != std::string::npos);
+  CHECK(text.ends_with(" values of haswell-ep are measured or published.\n"));
+}
+
 }  // namespace
 }  // namespace latchlab

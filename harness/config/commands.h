@@ -30,7 +30,9 @@ struct ListCommand {
   std::string topic;  ///< empty for all topics
 };
 
-struct DoctorCommand {};
+struct DoctorCommand {
+  std::string machine;  ///< --machine: the modelled machine whose values are judged; empty for this machine
+};
 
 struct HelpCommand {
   std::string topic;  ///< empty for the overview
