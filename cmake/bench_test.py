@@ -34,7 +34,7 @@ fi
 TOOLS = {
     "dpkg-query": """shift 3; for package; do echo "installed $package"; done""",
     "cmake": """case $1 in
-      --preset) mkdir -p build/release; touch build/release/build.ninja;;
+      --preset) mkdir -p build/$2; touch build/$2/build.ninja;;
       --build) echo "[1/20] Building CXX object x.o"; cp "$OWN_HARNESS" "$2/$4"; chmod +x "$2/$4";;
     esac""",
     "ninja": """[ ! -e "$2/stale" ] || [ "$3" != -n ] || echo "[1/9] Building CXX object CMakeFiles/harness_pairs.dir/harness_pairs/art_0.cc.o" """,
@@ -141,6 +141,20 @@ class Answers(Tree):
 
 
 class Builds(Tree):
+    def test_a_modelled_machine_has_a_harness_of_its_own(self):
+        self.full()
+        for arguments in (["--machine=haswell-ep", "--index=art"], ["ab", "--a=--machine=epyc", "--b=--machine=epyc --sync=olc"],
+                          ["ab", "--a=--sync=none --machine=epyc", "--b=--machine=epyc"]):
+            with self.subTest(arguments=arguments):
+                done = self.bench(*arguments)
+                self.assertEqual((done.stdout, done.returncode), (f"harness_asked in {self.folder}: {' '.join(arguments)}\n", 0),
+                                 done.stderr)
+                self.assertIn("cmake --build build/modelled --target harness_asked", self.calls())
+        for arguments in (["--index=art"], ["doctor", "--machine=haswell-ep"], ["--out=x--machine=y"]):
+            with self.subTest(arguments=arguments):
+                self.assertEqual(self.bench(*arguments).stdout, f"harness in {self.folder}: {' '.join(arguments)}\n")
+                self.assertFalse([call for call in self.calls() if "modelled" in call])
+
     def test_a_first_run_builds_the_library_and_the_pair_that_it_names(self):
         self.lacks("art:rtm", "art:olc")
         done = self.bench("--index=art", "--sync=rtm")
