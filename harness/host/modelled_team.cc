@@ -10,7 +10,9 @@ ModelledTeam::ModelledTeam(const model::MachineFile& machine, const model::Place
       places_(static_cast<u32>(places.size())),
       model_(machine, places),
       costs_(model_, places_),
-      before_(ModelledWorld::get().exchange_costs(&costs_)) {}
+      before_(ModelledWorld::get().exchange_costs(&costs_)) {
+  outside() = kStartNs;
+}
 
 ModelledTeam::~ModelledTeam() { ModelledWorld::get().exchange_costs(before_); }
 

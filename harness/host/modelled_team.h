@@ -27,6 +27,10 @@ class ModelledTeam : public FiberTeam<ModelledWorld> {
  private:
   [[nodiscard]] Costs& costs_from(u64 start_ns) override;
 
+  // The model counts the marks of NUMA balancing from 0, so a later start would mark many pages at once. Code may take
+  // 0 for an unset time.
+  static constexpr u64 kStartNs = 1000;
+
   const u32 places_;
   model::Model model_;
   ModelCosts costs_;

@@ -45,6 +45,13 @@ TEST_CASE("a modelled team: phases take the time of their references, loading ta
   team.end();
 }
 
+TEST_CASE("a modelled team: virtual time begins before the first mark of NUMA balancing, and not at 0") {
+  const model::MachineFile machine = machine_of_team();
+  ModelledTeam team(machine, {0});
+  CHECK(team.clock().now() > 0);
+  CHECK(static_cast<double>(team.clock().now()) < 1e9 / machine.parameters().kernel.marks_per_s);
+}
+
 TEST_CASE("a modelled team: refuses places that the machine lacks, and threads without a place") {
   CHECK_THROWS_AS(ModelledTeam(machine_of_team(), {56}), InputError);
   ModelledTeam team(machine_of_team(), {0, 55});
