@@ -311,14 +311,14 @@ class ErasedSession : public Base {
   }
 };
 
-/// A type-erased index, derived from Base: from Erased or from a class derived from that.
-template <SharedIndex Index, std::derived_from<Erased> Base = Erased>
-class ErasedOf : public Base {
+/// A type-erased index whose sessions a derived class makes. Base is Erased or a class derived from that.
+template <SharedIndex Index, std::derived_from<Erased> Base>
+class ErasedWithoutSessions : public Base {
  public:
   /// Makes the index; `index` holds its options, if it takes any.
-  ErasedOf(const Spec& sync, const MemoryConfig& memory, const Spec& index) : index_(made(sync, memory, index)) {}
+  ErasedWithoutSessions(const Spec& sync, const MemoryConfig& memory, const Spec& index)
+      : index_(made(sync, memory, index)) {}
 
-  [[nodiscard]] std::unique_ptr<Erased::Session> join() final { return std::make_unique<ErasedSession<Index>>(index_); }
   [[nodiscard]] bool ordered() const final { return Index::kOrdered; }
   [[nodiscard]] bool numbers() const final { return std::is_same_v<typename Index::Raw, u64>; }
   [[nodiscard]] bool keeps() const final { return keeps_pairs<Index>(); }
@@ -338,6 +338,17 @@ class ErasedOf : public Base {
     } else {
       return Index(sync, memory);
     }
+  }
+};
+
+/// A type-erased index.
+template <SharedIndex Index>
+class ErasedOf final : public ErasedWithoutSessions<Index, Erased> {
+ public:
+  using ErasedWithoutSessions<Index, Erased>::ErasedWithoutSessions;
+
+  [[nodiscard]] std::unique_ptr<Erased::Session> join() override {
+    return std::make_unique<ErasedSession<Index>>(this->index_);
   }
 };
 
