@@ -5,18 +5,18 @@
 #                   word         header                     class template
 latchlab_add_policy(none         HEADER sync/none.h         TYPE None)
 latchlab_add_policy(atomic       HEADER sync/atomic.h       TYPE OneAtomic VARIANT)
-latchlab_add_policy(mutex        HEADER sync/mutex.h        TYPE Mutex)
+latchlab_add_policy(mutex        HEADER sync/mutex.h        TYPE Mutex    VARIANT)
 latchlab_add_policy(spin         HEADER sync/spin.h         TYPE Spin     VARIANT)
 latchlab_add_policy(ticket       HEADER sync/ticket.h       TYPE Ticket   VARIANT)
 latchlab_add_policy(mcs          HEADER sync/mcs.h          TYPE Mcs      VARIANT)
 latchlab_add_policy(rwspin       HEADER sync/rwspin.h       TYPE RwSpin)
 latchlab_add_policy(shared_mutex HEADER sync/shared_mutex.h TYPE SharedMutex VARIANT)
 latchlab_add_policy(tbb-rw       HEADER sync/tbb_rw.h       TYPE TbbRw        MACHINES Native VARIANT)
-latchlab_add_policy(hle          HEADER sync/hle.h          TYPE Hle)
+latchlab_add_policy(hle          HEADER sync/hle.h          TYPE Hle      VARIANT)
 latchlab_add_policy(rtm          HEADER sync/rtm.h          TYPE Rtm)
 latchlab_add_policy(adaptive     HEADER sync/adaptive.h     TYPE Adaptive)
 latchlab_add_policy(tbb-spec     HEADER sync/tbb_spec.h     TYPE TbbSpec      MACHINES Native VARIANT)
-latchlab_add_policy(tbb-spec-rw  HEADER sync/tbb_spec_rw.h  TYPE TbbSpecRw    MACHINES Native)
+latchlab_add_policy(tbb-spec-rw  HEADER sync/tbb_spec_rw.h  TYPE TbbSpecRw    MACHINES Native VARIANT)
 latchlab_add_policy(olc          HEADER sync/olc.h          TYPE Olc)
 latchlab_add_policy(rowex        HEADER sync/rowex.h        TYPE Rowex)
 latchlab_add_policy(striped      HEADER sync/striped.h      TYPE Striped)
@@ -24,7 +24,7 @@ latchlab_add_policy(seq          HEADER sync/seq.h          TYPE Seq)
 latchlab_add_policy(hybrid       HEADER sync/hybrid.h       TYPE Hybrid)
 
 # Policies for an index that is correct only under mutual exclusion (kNeedsExclusion). There is one of each kind, since the others
-# differ only in the lock and a pair takes five seconds to compile; any other policy with exclusion may be added. Elision needs
+# differ only in the lock and a pair takes long to compile; any other policy with exclusion may be added. Elision needs
 # Native: only the processor's transactions undo every store of code that does not use cells.
 set(alone none mutex spin rwspin)
 if(LATCHLAB_MACHINE STREQUAL "Native")

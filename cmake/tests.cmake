@@ -38,6 +38,7 @@ set_source_files_properties("${PROJECT_SOURCE_DIR}/src/testing/catch_main.cc" "$
 #                              check; the finder itself tracks what is freed. It does not track the bounds of an array in a node, so
 #                              the address lane keeps one file of each index, and ART's scouts.
 #   seeded_threads             These tests find seeded bugs by their histories; a sanitizer would report the bug before.
+#   tests without a thread     TSan finds nothing in them. In the folders in which most tests start none, it keeps those that do.
 set(test_spec "")
 if(LATCHLAB_SANITIZE MATCHES "address")
   set(test_spec "~[release]~[no-asan]")
@@ -67,10 +68,26 @@ function(latchlab_keep_wanted list)
   endif()
 endfunction()
 
+# Removes the test files from the list that start no thread, themselves or by a run of the harness.
+function(latchlab_keep_threaded list)
+  set(kept "")
+  foreach(file IN LISTS ${list})
+    file(STRINGS "${PROJECT_SOURCE_DIR}/${file}" found REGEX "std::j?thread|std::async|Team|run_trial|run_on|trial_testing" LIMIT_COUNT 1)
+    set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/${file}")
+    if(found)
+      list(APPEND kept ${file})
+    endif()
+  endforeach()
+  set(${list} "${kept}" PARENT_SCOPE)
+endfunction()
+
 # latchlab_add_tests(FOLDER LIBRARY...) makes the executable FOLDER_test, linked with these libraries.
 function(latchlab_add_tests folder)
   file(GLOB_RECURSE sources RELATIVE "${PROJECT_SOURCE_DIR}" CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/${folder}/*_test.cc")
   list(FILTER sources EXCLUDE REGEX "${left_out}")
+  if(LATCHLAB_SANITIZE MATCHES "thread" AND folder MATCHES "^(src|workloads|harness)$")
+    latchlab_keep_threaded(sources)
+  endif()
   latchlab_keep_wanted(sources)
   if(NOT sources)
     return()
