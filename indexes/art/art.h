@@ -464,12 +464,14 @@ class Art {
   Attempt<bool> remove(Tx& tx, Reader& parent, Reader& at, const Key& key) {
     const u8 byte = key[at->level()];
     const u32 left = at->left_without(byte);
+    const bool crowded = at.node() == root() || left > shrinks_at(at->kind());
     const auto keep_node = [&]() -> Attempt<bool> {
       if (!tx.upgrade(at)) return kRestart;
       at->remove(byte);
+      at->set_too_large(!crowded);
       return true;
     };
-    if (at.node() == root() || left > shrinks_at(at->kind())) return keep_node();
+    if (crowded) return keep_node();
     Leftover leftover;
     if (left <= Leftover::kMaxChildren) leftover = Leftover(*at.node(), byte);
     u64 word = leftover.only_child();

@@ -121,9 +121,14 @@ class Node {
     return visit([&](auto& node) { return node.children(); });
   }
   /// Returns the number of children that remain without that of `byte`. A Node256 of children counts them only if that
-  /// child is the last in its line of slots, and otherwise returns a large number.
+  /// child is the last in its line of slots, or the node is too large; otherwise it returns a large number.
   u32 left_without(u8 byte) const {
     return visit([&](auto& node) { return node.left_without(byte); });
+  }
+  /// Says whether the node has more room than its children need, because there was no memory for a smaller one. Every
+  /// later erase then looks again, so that the node is replaced before its last child goes.
+  void set_too_large(bool too_large) {
+    if (kind() == Kind::k256 && (state_.load() != 0) != too_large) state_.store(too_large);
   }
   void add(u8 byte, u64 word) {
     visit([&](auto& node) { node.add(byte, word); });
@@ -193,7 +198,9 @@ class Node {
   const Path<Key> path_;
 
  protected:
-  Cell32 state_{0};  // Node4, Node16: live bits and number of used slots; Node48: numbers of children and of used slots
+  // Node4, Node16: live bits and number of used slots; Node48: numbers of children and of used slots; Node256: 1 if it is
+  // too large
+  Cell32 state_{0};
 };
 
 /// The state of a Node4 or Node16: live bits in the low half, the number of used slots above.
@@ -446,10 +453,12 @@ class alignas(kLineBytes) Node256 : public Node<Layout, Key> {
     return children;
   }
   u32 left_without(u8 byte) const {
+    constexpr u32 kMany = 255;
     constexpr u32 kSlotsALine = kLineBytes / sizeof(u64);
     const u32 first = byte / kSlotsALine * kSlotsALine;
-    for (u32 i = first; !this->holds_values() && i < first + kSlotsALine; ++i) {
-      if (i != byte && slot_[i].load() != 0) return 255;
+    const bool counts = this->holds_values() || this->state_.load() != 0;
+    for (u32 i = first; !counts && i < first + kSlotsALine; ++i) {
+      if (i != byte && slot_[i].load() != 0) return kMany;
     }
     return children() - 1;
   }
