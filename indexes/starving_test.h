@@ -16,13 +16,14 @@ struct Starving {
 };
 
 /// Runs `operation` with allocation n failing, for n = 1, 2, ... until it throws no std::bad_alloc. It must then return
-/// true. Every refused one must leave the contents and the live bytes as they were. Returns the number of refused ones.
+/// true. Every refused one must leave the contents and the live bytes as they were. Returns the number of tries in which an
+/// allocation failed. An operation survives one failure if memory that waits to be freed is enough.
 ///
 /// A refused operation may take a record for blocks that wait to be freed, and keep it (Epochs::ThreadState::reserve).
 /// With such a record the same operation takes none, but it would leak again. So it is tried again with the same n.
 template <class Operation>
 u64 starve_until_done(const Starving& index, FailurePlan::Then then, const Operation& operation) {
-  u64 refused = 0, grown = 0;
+  u64 struck = 0, grown = 0;
   for (u64 n = 1;;) {
     REQUIRE(n < 100);
     const u64 live = index.live();
@@ -33,12 +34,12 @@ u64 starve_until_done(const Starving& index, FailurePlan::Then then, const Opera
     } catch (const std::bad_alloc&) {
       threw = true;
     }
+    struck += index.plan.seen() >= n;
     index.plan.disarm();
     if (!threw) {
       if (!answer) FAIL("the operation returned the wrong answer when allocation " << n << " failed");
-      return refused;
+      return struck;
     }
-    ++refused;
     if (!index.unchanged()) FAIL("allocation " << n << " failed: the contents changed");
     const u64 now = index.live();
     grown = now > live ? grown + 1 : 0;
