@@ -162,8 +162,8 @@ class LimitsOfAMachine(unittest.TestCase):
     def setUp(self):
         scratch = tempfile.TemporaryDirectory()
         self.addCleanup(scratch.cleanup)
-        self.folder = pathlib.Path(scratch.name)
-        self.harness = fake_in(self.folder, LIMITS)
+        self.folder = pathlib.Path(scratch.name) / "out"
+        self.harness = fake_in(pathlib.Path(scratch.name), LIMITS)
 
     def draw(self, *arguments):
         command = [DRAWS, "-B", TREE / "experiments/run.py", self.harness, "limits", f"--out={self.folder}", *arguments]
