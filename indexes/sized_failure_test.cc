@@ -39,7 +39,7 @@ void starve(const Subject& subject, Alloc alloc, Reclaim reclaim, FailurePlan::T
       }
       return true;
     };
-    const Starving starving{index.plan, live, unchanged};
+    const Starving starving{index.plan, live, unchanged, 2};  // of the index, and of the values
     const auto until_done = [&](const char* what, auto&& operation) {
       INFO(what);
       failures += starve_until_done(starving, then, operation);
