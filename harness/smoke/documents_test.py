@@ -73,7 +73,7 @@ class Documents(Runs):
         self.assertEqual(document["config"]["alloc"], "arena+touch")
 
     def test_a_skipped_point_has_no_numbers(self):
-        done = run("--sync={none,spin}", "--threads=2", "--workload=insert", "--records=1000", "--json")
+        done = run("--sync={none,rwspin}", "--threads=2", "--workload=insert", "--records=1000", "--json")
         self.assertEqual(done.returncode, 0, done.stderr)
         skipped = json.loads(done.stdout.splitlines()[0])
         self.assertEqual(skipped["status"], "skipped")
