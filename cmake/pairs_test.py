@@ -7,7 +7,7 @@ import tempfile
 import unittest
 
 SOURCE = pathlib.Path(__file__).resolve().parent.parent
-POLICIES = ["none", "mutex", "spin", "rwspin", "rtm", "olc", "hybrid", "hle"]
+POLICIES = ["none", "rwspin", "rtm", "adaptive", "olc", "rowex", "striped", "hybrid"]   # none is a variant of another
 
 
 class Generated(unittest.TestCase):

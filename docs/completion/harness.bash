@@ -44,6 +44,7 @@ _harness() {
         limits) words="--threads= --footprint= --pin= --smt= --mem= --hugepages= --json --progress=" ;;
         experiment) words="--quick --full --dry-run --redraw --paper --width= --height= --font-size= --out=" ;;
         export) words="--format= --series --out=" ;;
+        doctor) words="--machine=" ;;
         -* | @* | ab) words="--index= --isa= --sync= --threads= --machine= --threads-per= --pin= --smt= --alloc= --mem= --hugepages= --reclaim= --workload= --keys= --dist= --churn= --negative= --batch= --value-size= --records= --warmup= --time= --ops= --clear-accessed= --sample= --rows= --rate= --slo= --latency= --pmu= --seed= --history= --validate= --preempt --reps= --topology= --dry-run --out= --json --profile= --progress= --strict --fit" ;;
       esac
       case $command in ab) words+=" --a= --b= --c= --replicates=" ;; esac

@@ -27,6 +27,9 @@ std::vector<std::string> Registry::indexes() const {
 
 std::vector<std::string> Registry::policies() const {
   std::vector<std::string> words;
+  for (const std::string& policy : order_) {
+    if (std::ranges::any_of(pairs_, [&](const Pair& pair) { return pair.policy == policy; })) words.push_back(policy);
+  }
   for (const Pair& pair : pairs_) add_once(words, pair.policy);
   return words;
 }
@@ -40,6 +43,8 @@ std::vector<std::string> Registry::policies_of(std::string_view index) const {
 }
 
 void Registry::add_lacking(Lacking lacking) { lacking_.push_back(std::move(lacking)); }
+
+void Registry::order_policies(std::vector<std::string> words) { order_ = std::move(words); }
 
 void Registry::add_unseen(std::string index) { unseen_.push_back(std::move(index)); }
 

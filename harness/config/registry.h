@@ -93,6 +93,9 @@ class Registry {
  public:
   void add(Pair pair);
   void add_lacking(Lacking lacking);
+  /// Sets the order of policies(), which would otherwise depend on the pairs of this build. A policy that `words` lack
+  /// comes last.
+  void order_policies(std::vector<std::string> words);
   /// Adds an index that cannot run on this build's modelled machine, since its fields are no cells.
   void add_unseen(std::string index);
 
@@ -106,7 +109,7 @@ class Registry {
   [[nodiscard]] const Pair& find(std::string_view index, std::string_view policy, KeyKind keys,
                                  std::string_view from = "--keys") const;
 
-  // Names in order of registration, each once.
+  // Names in order of registration, each once; policies in their own order if they have one.
   [[nodiscard]] std::vector<std::string> indexes() const;
   [[nodiscard]] std::vector<std::string> policies() const;
   [[nodiscard]] std::vector<std::string> policies_of(std::string_view index) const;
@@ -124,6 +127,7 @@ class Registry {
  private:
   std::vector<Pair> pairs_;
   std::vector<Lacking> lacking_;
+  std::vector<std::string> order_;  // of policies
   std::vector<std::string> unseen_;
 };
 
