@@ -17,12 +17,12 @@ struct Starving {
 };
 
 /// Runs `operation` with allocation n failing, for n = 1, 2, ... until it throws no std::bad_alloc. It must then return
-/// true. Every refused one must leave the contents and the live bytes as they were. Returns the number of tries in which an
-/// allocation failed. An operation survives one failure if memory that waits to be freed is enough.
+/// true. Every refused one must leave the contents and the live bytes as they were. Returns the number of tries in
+/// which an allocation failed. An operation survives one failure if memory that waits to be freed is enough.
 ///
 /// A refused operation may take a record for blocks that wait to be freed, and keep it (Epochs::ThreadState::reserve).
-/// With such a record the same operation takes none, but it would leak again. So it is tried again with the same n, once
-/// for each reclaimer.
+/// With such a record the same operation takes none, but it would leak again. So it is tried again with the same n,
+/// once for each reclaimer.
 template <class Operation>
 u64 starve_until_done(const Starving& index, FailurePlan::Then then, const Operation& operation) {
   u64 struck = 0, grown = 0;
@@ -45,7 +45,8 @@ u64 starve_until_done(const Starving& index, FailurePlan::Then then, const Opera
     if (!index.unchanged()) FAIL("allocation " << n << " failed: the contents changed");
     const u64 now = index.live();
     grown = now > live ? grown + 1 : 0;
-    if (grown > index.reclaimers) FAIL("allocation " << n << " failed: the operation leaked " << now - live << " bytes");
+    if (grown > index.reclaimers)
+      FAIL("allocation " << n << " failed: the operation leaked " << now - live << " bytes");
     if (grown == 0) ++n;
   }
 }

@@ -198,8 +198,8 @@ class Node {
   const Path<Key> path_;
 
  protected:
-  // Node4, Node16: live bits and number of used slots; Node48: numbers of children and of used slots; Node256: 1 if it is
-  // too large
+  // Node4, Node16: live bits and number of used slots; Node48: numbers of children and of used slots; Node256: 1 if it
+  // is too large
   Cell32 state_{0};
 };
 
