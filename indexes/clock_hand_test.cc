@@ -231,8 +231,11 @@ TEMPLATE_TEST_CASE("A step of a clock hand that lacks memory loses no pair", "",
         struck += plan.seen() >= n;
         plan.disarm();
         REQUIRE(cache.count() == left);
-        step();
-        REQUIRE(cache.count() == left);
+        // A step that lacked memory may have passed all pairs. Then the next one only ends the round.
+        for (u32 i = 0; i < 2; ++i) {
+          step();
+          REQUIRE(cache.count() == left);
+        }
       }
     }
   }
