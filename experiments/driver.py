@@ -104,7 +104,8 @@ class Driver:
         if task.left:
             end = self.engine.end(task)
             if end.counts or self.waits.get(block) != end.reason:
-                self.say(f"{task.name}: {end.reason}; {len(task.left)} of its {len(task.arguments)} runs are left")
+                print(f"sweep: {task.name}: {end.reason}; {len(task.left)} of its {len(task.arguments)} runs are left", file=sys.stderr,
+                      flush=True)
             self.waits[block] = None if end.counts else end.reason
             if end.blame and task.running is not None:
                 self.fail(task, task.arguments[task.running], end.reason)
@@ -117,11 +118,6 @@ class Driver:
                         self.fail(task, task.arguments[number], end.reason)
         task.forget()
         self.tasks.remove(task)
-
-    def say(self, text):
-        """Says what happened to a task, for engines that run many at once."""
-        if self.engine.at_once > 1:
-            print(f"sweep: {text}", file=sys.stderr, flush=True)
 
     def collect(self):
         """Keeps the news of all tasks, and settles those that have ended."""

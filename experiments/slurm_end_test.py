@@ -409,7 +409,7 @@ class Refusing(Ending):
 class Ends(unittest.TestCase):
     def drive(self, *ends, refuses=()):
         """Drives five points, a to e, through these ends. Returns the points that ran, in that order if one block, and what failed."""
-        with tempfile.TemporaryDirectory() as scratch, contextlib.redirect_stderr(io.StringIO()):
+        with tempfile.TemporaryDirectory() as scratch, contextlib.redirect_stderr(io.StringIO()) as self.said:
             folder = pathlib.Path(scratch)
             points = [definition.Point(0, "", None, (f"--index={name}",)) for name in "abcde"]
             plan = Plan(definition.Experiment("sweep", "", "", "", 1, [], points), {"": Results(folder, "binary")})
@@ -435,6 +435,8 @@ class Ends(unittest.TestCase):
     def test_a_task_that_has_to_wait_for_another_sweep_is_no_try(self):
         busy = End("another task of a sweep runs there", False, True, counts=False)
         self.assertEqual(self.drive((2, busy), *[(0, busy)] * 3 * TRIES), (5, {}))
+        said = [line for line in self.said.getvalue().splitlines() if busy.reason in line]
+        self.assertEqual(said, [f"sweep: block0-try1: {busy.reason}; 3 of its 5 runs are left"])   # once, also where one task runs at a time
 
     def test_the_point_to_blame_fails_alone(self):
         self.assertEqual(self.drive((0, End("time", True, True))), (4, {self.order[0]: "time"}))
