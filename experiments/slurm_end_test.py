@@ -143,6 +143,19 @@ class Emitted(unittest.TestCase):
         self.assertIn("--nodelist=pbs1\n", self.emit()[1][0].read_text())
         self.assertFalse((self.folder / "zen4/aside.jsonl").exists())
 
+    def test_whole_records_are_collected_where_slurm_does_not_answer(self):
+        for tool in ("squeue", "sinfo"):
+            self.tool(tool, "exit 1")
+        self.emit()
+        records = self.runs("zen4-block0-try1", 1)
+        records.rename(records.with_suffix(""))
+        waiting, (script,) = self.emit()
+        self.assertEqual((waiting, self.plan.done("zen4")), (1, 1))
+        self.assertIn("--nodelist=pbs1\n", script.read_text())
+        records = self.runs("zen4-block0-try2", 1)
+        records.rename(records.with_suffix(""))
+        self.assertEqual((self.emit(), self.plan.done("zen4")), ((0, []), 2))
+
     def test_what_the_cluster_does_not_have_is_refused_where_slurm_answers(self):
         self.tool("sinfo", "echo 'n1|idle|zen4|bench|bench*'")
         for kind, partition, said in (("zen9", None, "no node of the partition has zen9"),
@@ -153,12 +166,18 @@ class Emitted(unittest.TestCase):
         self.tool("sinfo", "exit 1")   # its controller does not answer
         self.assertEqual(self.emit("zen9")[0], 1)
 
-    def test_a_job_that_has_left_the_queue_has_ended(self):
-        self.tool("squeue", "true")
+    def test_a_job_that_has_left_the_queue_has_ended_and_a_silent_slurm_tells_nothing(self):
         self.emit()
-        self.runs("zen4-block0-try1", 1)
+        records = self.runs("zen4-block0-try1", 1)
         handle = json.loads((self.folder / "tasks/zen4-block0-try1.json").read_text())["handle"]
         (self.folder / f"tasks/slurm/{handle['name']}-0.log").touch()   # Slurm ran it
+        for tools in ((), ("squeue", "sinfo")):   # without Slurm, and where its controller does not answer
+            for tool in tools:
+                self.tool(tool, "exit 1")
+            self.assertEqual(self.emit(), (1, []))
+            self.assertTrue(records.exists())
+        self.tool("squeue", "true")
+        self.tool("sinfo", "echo 'n1|idle|zen4|bench|bench*'")
         waiting, scripts = self.emit()
         self.assertEqual((waiting, len(scripts)), (1, 1))
 

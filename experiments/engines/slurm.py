@@ -141,6 +141,7 @@ class Slurm(Engine):
     looked: float = 0     # when squeue last answered
     pause: float = FIRST
     by_hand: bool = False   # True if the user runs the tasks, perhaps on nodes that Slurm does not know
+    silent: bool = False    # True if the user runs the tasks, and Slurm does not answer: only records tell what has ended
 
     # --- before anything starts
 
@@ -164,6 +165,7 @@ class Slurm(Engine):
         try:
             nodes = nodes_of_cluster()
         except InputError:
+            self.silent = True
             return
         self.check_cluster(nodes)
 
@@ -320,7 +322,7 @@ class Slurm(Engine):
         now = time.monotonic()
         if self.looked and now - self.looked < self.pause:
             return False
-        if not shutil.which("squeue") and not self.submitted:   # --emit on a machine without Slurm: only the records tell
+        if self.silent:
             self.looked = now
             return True
         try:
@@ -380,11 +382,12 @@ class Slurm(Engine):
         return [task for task in tasks if not self.has_ended(task)]
 
     def has_ended(self, task):
-        """Tells whether a task has ended. Outside of Slurm, one of a script has if its records are whole, and the user may make them so.
-        One that has not begun ends when a driver takes over, since block.sh does not start without its points."""
+        """Tells whether a task has ended. Outside of Slurm, or where Slurm is silent, one of a script has if its records are whole, and
+        the user may make them so. One that has not begun ends when a driver takes over, since block.sh does not start without its
+        points."""
         if task.is_whole or self.job_of(task) or not self.looked_since(task.handle.get("name")):
             return task.is_whole
-        if "emitted" not in task.handle or not task.has_begun or self.log_file(task).exists():
+        if not self.silent and ("emitted" not in task.handle or not task.has_begun or self.log_file(task).exists()):
             return True
         if task.name not in self.awaited:
             self.awaited.add(task.name)
@@ -393,7 +396,7 @@ class Slurm(Engine):
         return False
 
     def lost(self, kind, node):
-        if not shutil.which("sinfo"):
+        if self.silent:
             return ""
         nodes = self.matching(kind)
         here = [each for each in nodes if each.name == node]
