@@ -172,6 +172,22 @@ class Beginning(unittest.TestCase):
         self.assertIn("left out: rtm:20: no transactions", emit())
         self.assertIn("--emit=sbatch needs --on=slurm; this is --on=local", run_policies(self.folder, "--emit=sbatch").stderr)
 
+    def test_a_dry_run_of_scripts_needs_no_slurm_that_answers(self):
+        harness = fake_in(self.folder, '#!/usr/bin/python3\nprint(\'{"words": ["--threads=1"], "pair": "art:olc"}\')\n')
+        sweep = ["/usr/bin/python3", "-B", str(TREE / "experiments/sweep.py"), str(harness), f"--out={self.folder}/new"]
+        more = ["--emit=sbatch", "--on=slurm:constraint=zen4+skylake", "--dry-run"]
+        shutil.rmtree(self.out)
+        for tools in ((), ("sbatch", "sinfo", "squeue")):   # no Slurm, and one whose controller does not answer
+            for tool in tools:
+                (self.folder / tool).write_text("#!/bin/sh\nexit 1\n")
+                (self.folder / tool).chmod(0o755)
+            with mock.patch.dict(os.environ, PATH=str(self.folder)):
+                for done in (subprocess.run([*sweep, *more], capture_output=True, text=True, check=False, timeout=300),
+                             run_policies(self.folder, *more)):
+                    self.assertEqual(done.returncode, 0, done.stderr)
+                    self.assertIn("on nodes of zen4 and skylake, whose number Slurm does not tell here; ", done.stderr)
+        self.assertFalse(self.out.exists() or (self.folder / "new").exists())
+
     def test_the_help_names_what_an_engine_needs(self):
         for word in (*ENGINES, "--binary", "--emit"):
             self.assertRegex(sweep.__doc__, rf"(?m)^ *{word}")

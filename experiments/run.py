@@ -262,7 +262,7 @@ def experiment_main(harness, arguments):
     begin.check_binaries(engine, request.on, request.binaries)
     apart = request.out is None   # the folder of this tree outlives its builds
     if request.dry:
-        engine.check()
+        (engine.check_script if request.emit else engine.check)()
         seeds = "" if experiment.command else ", each with a seed of its own,"
         plans.dry_run(Plan(experiment, begin.results_of(folder, engine, apart)), engine, seeds)
         return 0

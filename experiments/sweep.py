@@ -176,7 +176,7 @@ def sweep_main(harness, arguments):
     begin.check_binaries(engine, request.on, request.binaries, request.options)
     try:
         if request.dry:
-            engine.check()
+            (engine.check_script if request.emit else engine.check)()
             plans.dry_run(plans.Plan(experiment, begin.results_of(request.out, engine)), engine)
             return 0
         with Hold(request.out, engine.kinds) as hold:

@@ -191,9 +191,13 @@ class Slurm(Engine):
 
     @property
     def width(self):
+        if self.silent:
+            return len(self.kinds)
         return len({node.name for kind in self.kinds for node in self.matching(kind) if node.is_up}) or 1
 
     def nodes(self):
+        if self.silent:
+            return f"nodes of {' and '.join(self.kinds)}, whose number Slurm does not tell here"
         said = []
         for kind in self.kinds:
             nodes = {node.name: node for node in self.matching(kind)}.values()
