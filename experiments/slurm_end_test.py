@@ -49,13 +49,16 @@ class Words(unittest.TestCase):
         self.addCleanup(path.stop)
 
     def end(self, log="", shown=None, done=0):
-        """Returns the end of a task of three points of which so many ran. `shown` is what scontrol knows; None if it forgot the job."""
-        (self.folder / "slurm/ours-0.log").write_text(log)
+        """Returns the end of a task of three points of which so many ran. `shown` is what scontrol knows; None if it forgot the job. `log`
+        is None if the job never began."""
+        if log is not None:
+            (self.folder / "slurm/ours-0.log").write_text(log)
         (self.folder / "shown").unlink(missing_ok=True)
         if shown is not None:
             (self.folder / "shown").write_text(f"JobId=7 ArrayTaskId=0\n   NodeList=n1 {shown}\n")
         task = blocks.Task("", 0, 1, [("a",), ("b",), ("c",)], self.folder, handle={"name": "ours", "index": 0, "job": "7"})
-        task.done, task.running, task.where = set(range(done)), done, "n1"
+        if log is not None:
+            task.done, task.running, task.where = set(range(done)), done, "n1"
         return Slurm(pathlib.Path("harness"), {}, ["slurm"], None).end(task)
 
     def test_a_time_limit_blames_the_point_that_had_it_alone(self):
@@ -68,6 +71,16 @@ class Words(unittest.TestCase):
         taken = End("another job took the node on n1", blame=False, again=True)
         for log, shown in ((TAKEN, None), (REQUEUED, "JobState=PENDING Reason=BeginTime"), ("", "JobState=PREEMPTED Reason=None")):
             self.assertEqual(self.end(log, shown), taken)
+
+    def test_a_job_that_never_began_is_known_by_its_array(self):
+        fake = self.folder / "scontrol"   # as that of Slurm 22.05 answers for an array that was cancelled by its name
+        fake.write_text("""#!/bin/sh
+            case "$*" in
+              "show job 7") printf 'JobId=7 ArrayTaskId=4294967294\n   JobState=CANCELLED NodeList=\n\nJobId=8 JobState=FAILED\n' ;;
+              *) echo 'Job 7_0 not found'; exit 1 ;;
+            esac\n""")
+        self.assertEqual(self.end(None), End("cancelled on its node", False, False))
+        self.assertEqual(self.end(""), End("its job ended on n1, and Slurm does not tell why", False, True))   # the array's end is not its
 
     def test_other_ends(self):
         for log, shown, end in (

@@ -464,11 +464,17 @@ class Slurm(Engine):
         return task.folder / "slurm" / f"{task.handle.get('name')}-{task.handle.get('index')}.log"
 
     def shown(self, task):
-        """What Slurm still knows of the job of a task."""
+        """What Slurm still knows of the job of a task. It may know one that was cancelled before it began only as part of its array."""
         if "job" not in task.handle:
             return {}
-        try:
-            text = ask("scontrol", "show", "job", f"{task.handle['job']}_{task.handle['index']}")
-        except InputError:
-            return {}
-        return dict(word.split("=", 1) for word in text.split() if "=" in word)
+        array = task.handle["job"]
+        for job in (f"{array}_{task.handle['index']}", array):
+            try:
+                text = ask("scontrol", "show", "job", job)
+            except InputError:
+                text = ""
+            record = text.partition("\n\n")[0]   # that of an array itself is the first of it
+            shown = dict(word.split("=", 1) for word in record.split() if "=" in word)
+            if shown or self.log_file(task).exists():
+                return shown
+        return {}
