@@ -42,13 +42,15 @@ def check_folder(folder, name, kinds):
 
 
 def check_names(folder, name, kinds):
-    drawn, folders = figures_of(name), {*FOLDERS, *kinds} - {""}
+    drawn = figures_of(name)
     there = sorted(folder.iterdir())
-    inside = [path for kind in set(kinds) - {""} if (folder / kind).is_dir() for path in sorted((folder / kind).iterdir())]
     if not (folder / "sweep.json").exists():
         if is_of_start(folder, kinds):
             return
         raise InputError(f"--out: {folder} has no sweep.json, but '{there[0].name}': it is no folder of a sweep; give another")
+    kinds = {*kinds, *plans.kinds_in(folder)} - {""}   # an earlier call may have had others
+    folders = FOLDERS | kinds
+    inside = [path for kind in kinds if (folder / kind).is_dir() for path in sorted((folder / kind).iterdir())]
     for path in [*there, *inside]:
         known = plans.OURS - FOLDERS if path.parent == folder else RESULTS
         is_ours = path.name in folders and path in there if path.is_dir() else path.name in known or drawn.fullmatch(path.name)

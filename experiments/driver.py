@@ -31,7 +31,8 @@ class Driver:
         except OSError as error:
             raise InputError(f"--out: {error.filename or folder}: {error.strerror}") from None
         if strange := {task.kind for task in self.tasks} - set(engine.kinds):
-            raise InputError(f"--on: {folder} has a task of kind '{min(strange)}', which --on does not name; go on with the --on that did")
+            raise InputError(f"--on: {folder} has a task of kind '{min(strange)}', which --on does not name; go on with the --on that did, "
+                             "or remove its files in tasks if it never runs")
         for task in self.tasks:
             if not task.is_whole and (why := engine.foreign(task)):
                 raise InputError(f"--on: {task.file('json')}: {why}, and it may still run; go on there until it has ended, or remove its "

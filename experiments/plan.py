@@ -135,14 +135,14 @@ def dry_run(plan, engine, seeds=""):
 
 
 def save(folder, experiment, engine, words):
-    """Writes sweep.json, which tells what the folder is for. Raises InputError."""
+    """Writes sweep.json, which tells what the folder is for. Kinds of earlier calls stay in it. Raises InputError."""
     kept = {
         "schema": SCHEMA,
         "command": words,
         "name": experiment.name,
         "replicates": experiment.replicates,
         "points": [point.arguments for point in experiment.distinct()],
-        "kinds": {kind: digest(engine.harness(kind)) for kind in engine.kinds},
+        "kinds": kinds_in(folder) | {kind: digest(engine.harness(kind)) for kind in engine.kinds},
     }
     part = folder / "sweep.json.part"
     try:
@@ -170,6 +170,12 @@ def kept_in(folder):
         raise InputError(f"{folder}: is no folder of a sweep: sweep.json: {error.strerror}") from None
     except (ValueError, KeyError, TypeError):
         raise InputError(f"{folder}: is no folder of a sweep: its sweep.json is something else") from None
+
+
+def kinds_in(folder):
+    """Returns the kinds in sweep.json, each with the digest of its binary; none if there is no such file. Raises InputError."""
+    kinds = kept_in(folder).get("kinds") if (folder / "sweep.json").exists() else None
+    return kinds if isinstance(kinds, dict) else {}
 
 
 def load(folder):

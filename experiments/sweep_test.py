@@ -11,6 +11,7 @@ import subprocess
 import tempfile
 import time
 import unittest
+from unittest import mock
 
 from experiment_testing import TREE, fake_in
 
@@ -93,6 +94,18 @@ class Sweeps(unittest.TestCase):
         self.assertEqual(list((self.out / "tasks").iterdir()), [])
         self.assertEqual(self.sweep().returncode, 0)
         self.assertEqual(self.runs(), ALL)   # nothing ran again
+
+    def test_kinds_of_another_engine_stand_beside_those_that_are_there(self):
+        self.sweep()
+        for more in ("--on=slurm", "--on=slurm:constraint=zen4"):
+            with mock.patch.dict(os.environ, PATH=str(self.folder)):   # where no Slurm is
+                done = self.sweep(more, "--emit=sbatch")
+            self.assertEqual(done.returncode, 0, done.stderr)
+            for task in (self.out / "tasks").glob("*-block*"):
+                task.unlink()
+        self.assertIn("\n12 done, 0 failed, 0 left\nslurm: 0 done, 0 failed, 12 left\nzen4: 0 done, ", self.status())
+        done = self.sweep()
+        self.assertEqual((done.returncode, self.runs(), self.kept()), (0, ALL, ALL), done.stderr)
 
     def test_a_killed_driver_loses_no_result_and_no_run_is_made_twice(self):
         process = self.started(3)
