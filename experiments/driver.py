@@ -145,7 +145,7 @@ class Driver:
         print(f"[{place}{ready}] {what}", file=sys.stderr, flush=True)
 
     def emit(self):
-        """Collects what came of earlier scripts, and has scripts written for what is missing. Returns how many tasks wait to be run, and
+        """Collects what came of earlier scripts, and has scripts written for what is missing. Returns the tasks that have not ended, and
         the paths of the new scripts."""
         waiting = [task for task in self.tasks if not task.has_begun]
         try:
@@ -157,7 +157,7 @@ class Driver:
             self.tasks += tasks
             paths = self.engine.emit(tasks)
             self.hold.kept = True
-            return len(self.tasks), paths
+            return self.tasks, paths
         except OSError as error:
             raise InputError(f"{error.filename or self.folder}: {error.strerror}; what was kept stays") from None
         finally:

@@ -276,7 +276,7 @@ def experiment_main(harness, arguments):
                     print(f"experiment: {results.path}: results of {len(results.others)} other builds do not count", file=sys.stderr)
             driver = Driver(plan, engine, folder, hold)
             plans.save(folder, experiment, engine, ["./bench", "experiment", *arguments])
-            waiting = 0
+            waiting = []
             if request.emit:
                 waiting, paths = driver.emit()
                 tell_scripts(waiting, paths, engine)

@@ -16,6 +16,7 @@ import experiment_testing  # noqa: F401  # the path of modules
 import blocks  # noqa: E402
 import definition  # noqa: E402
 import gaps  # noqa: E402
+import sweep  # noqa: E402
 from driver import TRIES, Driver  # noqa: E402
 from engines import kind_builds  # noqa: E402
 from engines.end import End  # noqa: E402
@@ -120,9 +121,12 @@ class Emitted(unittest.TestCase):
         options = {"partition": partition} if partition else {}
         points = [definition.Point(0, "", None, (f"--index={name}",)) for name in "ab"]
         builds = mock.Mock(binaries={kind: pathlib.Path("harness")})
-        with Hold(self.folder, [kind]) as hold, contextlib.redirect_stderr(self.said):
+        engine = Slurm(pathlib.Path("harness"), options, [kind], builds)
+        with Hold(self.folder, [kind]) as hold, contextlib.redirect_stderr(self.said), contextlib.redirect_stdout(io.StringIO()):
             self.plan = Plan(definition.Experiment("sweep", "", "", "", 1, [], points), {kind: Results(self.folder / kind, "binary")})
-            return Driver(self.plan, Slurm(pathlib.Path("harness"), options, [kind], builds), self.folder, hold).emit()
+            tasks, paths = Driver(self.plan, engine, self.folder, hold).emit()
+            sweep.tell_scripts(tasks, paths, engine)
+        return len(tasks), paths
 
     def runs(self, task, count):
         """Notes that so many points of a task ran on pbs1, and that another one began there."""
@@ -141,8 +145,11 @@ class Emitted(unittest.TestCase):
             self.assertEqual(self.plan.done("zen4"), 1)
             self.assertTrue(records.exists())
         self.assertIn(f"zen4-block0-try1 has begun and not ended; if it was killed, say so: mv {records} ", self.said.getvalue())
+        self.assertEqual(self.said.getvalue().count("sweep: 1 tasks are to be run. "), 1)   # before it began
+        self.assertIn("sweep: 1 tasks have begun and not ended\n", self.said.getvalue())
         records.rename(records.with_suffix(""))
         waiting, (script,) = self.emit()
+        self.assertIn("sweep: zen4-block0-try1: it ended on pbs1, outside of Slurm; 1 of its 2 runs are left\n", self.said.getvalue())
         self.assertEqual((waiting, self.plan.done("zen4")), (1, 1))
         self.assertIn("--nodelist=pbs1\n", script.read_text())   # the rest belongs there
 

@@ -147,16 +147,19 @@ def status(folder):
         print(f"failed: {kind + ' ' if kind else ''}block {replicate}: {' '.join(arguments)}: {reason}")
 
 
-def tell_scripts(waiting, paths, engine):
-    """Prints the new scripts, and what to do with them."""
+def tell_scripts(tasks, paths, engine):
+    """Prints the new scripts, and what to do with the tasks, which have not ended."""
     for path in paths:
         print(path.read_text(encoding="utf-8"), end="")
         print(f"sweep: submit it by: sbatch {path}", file=sys.stderr)
     for kind in engine.kinds if paths else ():
         print(f"sweep: {kind} runs {engine.harness(kind)}; --binary={kind}:PATH brings another", file=sys.stderr)
-    if waiting:
-        print(f"sweep: {waiting} tasks are to be run. When they have ended, the same command collects the results. "
-              f"Without Slurm (PBS, Flux), run for each DIR/tasks/TASK.points, one at a time on a node: "
+    begun = sum(task.has_begun for task in tasks)
+    if begun:
+        print(f"sweep: {begun} tasks have begun and not ended", file=sys.stderr)
+    if len(tasks) > begun:
+        print(f"sweep: {len(tasks) - begun} tasks are to be run. When they have ended, the same command collects the results. "
+              f"Without Slurm (PBS, Flux), run for each DIR/tasks/TASK.points without a TASK.records.part, one at a time on a node: "
               f"{SCRIPT} HARNESS TASK.points TASK.records", file=sys.stderr)
 
 

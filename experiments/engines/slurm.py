@@ -451,6 +451,8 @@ class Slurm(Engine):
         if code not in ("", "0") or said.startswith("block.sh: "):
             words = said or f"the job ended with exit status {code}" + (f" ({reason})" if reason not in ("", "None") else "")
             return End(f"{words}{where}", blame=False, again=False)
+        if "emitted" in task.handle and not self.log_file(task).exists():
+            return End(f"it ended{where}, outside of Slurm", blame=False, again=True)
         return End(said or f"its job ended{where}, and Slurm does not tell why", blame=False, again=True)
 
     def log_of(self, task):
