@@ -191,6 +191,8 @@ class Beginning(unittest.TestCase):
     def test_the_help_names_what_an_engine_needs(self):
         for word in (*ENGINES, "--binary", "--emit"):
             self.assertRegex(sweep.__doc__, rf"(?m)^ *{word}")
+        for word in ("--on=", "--binary=", "--emit="):
+            self.assertIn(word, (TREE / "docs/help/experiment.txt").read_text())
 
     def test_an_interruption_during_the_start_is_one_line(self):
         harness = fake_in(self.folder, '#!/usr/bin/bash\necho\nkill -INT $PPID\nsleep 60\n')   # it answers `points`, which comes first
