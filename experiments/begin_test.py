@@ -200,6 +200,16 @@ class Beginning(unittest.TestCase):
         done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
         self.assertEqual((done.returncode, done.stdout, done.stderr), (130, "", "sweep: interrupted\n"))
 
+    def test_an_interruption_while_modules_are_imported_is_one_line(self):
+        for number in ("SIGINT", "SIGTERM"):
+            (self.folder / "json.py").write_text(f"import signal\nsignal.raise_signal(signal.{number})\n")
+            for script, name in (("sweep", "sweep"), ("run", "harness: experiment")):
+                with self.subTest(script=script, number=number):
+                    command = ["/usr/bin/python3", "-B", str(TREE / f"experiments/{script}.py"), "harness"]
+                    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60,
+                                          env={**os.environ, "PYTHONPATH": str(self.folder)})
+                    self.assertEqual((done.returncode, done.stdout, done.stderr), (130, "", f"{name}: interrupted\n"))
+
     def test_both_commands_check_before_they_change_anything(self):
         harness = fake_in(self.folder, '#!/usr/bin/python3\nprint(\'{"words": ["--threads=1"], "pair": "art:olc"}\')\n')
         self.sweep.write_text("mine")

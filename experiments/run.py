@@ -28,6 +28,10 @@ Slurm; when they have ended, the same command collects their results, and draws 
 another machine.
 Exit status: 0; 1 if a run failed; 2 for wrong input; 130 after an interruption.
 """
+from input_error import InputError, end_when_interrupted, run_script
+
+if __name__ == "__main__":
+    end_when_interrupted("harness: experiment")   # before the other imports
 import json
 import pathlib
 import statistics
@@ -44,7 +48,6 @@ from driver import Driver
 from engines import engine_of
 from gaps import Gap, NoNumber
 from hold import Hold
-from input_error import InputError, run_script
 from plan import Plan
 from results import Results, last_run
 from sweep import tell_scripts

@@ -23,6 +23,10 @@ docs/sweeps.md says the rest.
 
 Exit status: 0; 1 if a run failed; 2 for wrong input; 130 after an interruption.
 """
+from input_error import InputError, end_when_interrupted, run_script
+
+if __name__ == "__main__":
+    end_when_interrupted("sweep")   # before the other imports
 import json
 import pathlib
 import subprocess
@@ -39,7 +43,6 @@ from driver import Driver
 from engines import engine_of
 from engines.local import SCRIPT
 from hold import Hold, is_driven
-from input_error import InputError, run_script
 
 USAGE = ("./bench sweep --out=DIR [--on=ENGINE] [--replicates=5] [--seed=1] [--binary=[KIND:]PATH] [--emit=sbatch] [--dry-run] "
          "OPTIONS OF RUNS")
