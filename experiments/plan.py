@@ -58,7 +58,7 @@ class Plan:
     def keep(self, kind, point, replicate, document, run):
         """Keeps a result. Raises OSError."""
         self.results[kind].add(point, replicate, document, run)
-        if self.took is not None and "ended" in run:
+        if self.took is not None and has_time(run):
             bisect.insort(self.took, run["ended"] - run["began"])
         of_all = gaps.of_all(document)
         for of, block in enumerate(self.read.get(kind, ())):
@@ -105,7 +105,7 @@ class Plan:
         """The median time of the runs so far; None before the first."""
         if self.took is None:
             runs = [run for results in self.results.values() for run in results.runs.values()]
-            self.took = sorted(run["ended"] - run["began"] for run in runs if "ended" in run)
+            self.took = sorted(run["ended"] - run["began"] for run in runs if has_time(run))
         return statistics.median(self.took) if self.took else None
 
     def seconds_left(self, at_once):
@@ -114,6 +114,11 @@ class Plan:
             return None
         runs = [len(self.block(*block).left) for block in self.blocks()]
         return each * max(sum(runs) / at_once, max(runs, default=0))
+
+
+def has_time(run):
+    """True if it is known how long a run took: the clock of its node was not set back in the meantime."""
+    return "began" in run and "ended" in run and run["began"] <= run["ended"]
 
 
 def in_words(seconds):

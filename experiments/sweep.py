@@ -142,7 +142,7 @@ def status(folder):
     for task in tasks:
         if task.running is not None:
             ended = task.engine == "local" and not is_driven(folder)   # its driver took the run along
-            since = ": stopped; the same command goes on" if ended else f" for {time.time() - task.since:.0f} s"
+            since = ": stopped; the same command goes on" if ended else f" for {max(0, time.time() - task.since):.0f} s"
             print(f"{task.name}{f' on {task.where}' if task.where else ''}: {' '.join(task.arguments[task.running])}{since}")
         elif waits := task.handle.get("waits"):
             print(f"{task.name} waits: {waits}")

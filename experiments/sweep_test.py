@@ -239,6 +239,21 @@ class Sweeps(unittest.TestCase):
         self.sweep()
         self.assertRegex(self.sweep("--dry-run").stderr, r"0 of 12 runs left: about 0 s, as runs in this folder took")
 
+    def test_a_clock_that_was_set_back_gives_no_negative_time(self):
+        one = ["--index=art", "--threads=1"]
+        self.sweep(lists=one)
+        file = self.out / "results.jsonl"
+        records = results.records_in(file)
+        for took, said in (((7, -1e8), "1 of 3 runs left: about 7 s"), ((-7, -1e8), "no estimate, since none ran here yet")):
+            for record, seconds in zip(records, took, strict=True):
+                record["ended"] = record["began"] + seconds
+            file.write_text("".join(json.dumps(record) + "\n" for record in records))
+            self.assertIn(said, self.sweep("--replicates=3", "--dry-run", lists=one).stderr)
+        task = {"kind": "", "replicate": 0, "attempt": 1, "arguments": [one], "engine": "slurm"}
+        (self.out / "tasks/block0-try1.json").write_text(json.dumps(task))
+        (self.out / "tasks/block0-try1.records.part").write_text(json.dumps({"begins": 0, "node": "n1", "at": time.time() + 1e6}) + "\n")
+        self.assertIn("block0-try1 on n1: --index=art --threads=1 for 0 s\n", self.status())
+
     def test_wrong_input_is_one_line_and_exit_status_2(self):
         self.sweep()
         strange = self.folder / "strange"
