@@ -53,7 +53,12 @@ def living_at(path, now):
         return None   # it has just ended
     except (ValueError, KeyError, TypeError):   # it is being written, or a full disk left it empty
         here, alive, where = False, age < STALE, path.name
-    last = "" if here else f"; its last sign is {max(0, age):.0f} s old, and after {STALE} s it counts as dead"
+    if here:
+        last = ""
+    elif age > -STALE:
+        last = f"; its last sign is {max(0, age):.0f} s old, and after {STALE} s it counts as dead"
+    else:   # a clock was set back; whether the driver still gives signs, one look does not tell
+        last = f"; its last sign is {-age:.0f} s ahead of the clock; if it has ended, remove {path}"
     return f"{where}{last}" if alive else None
 
 

@@ -46,6 +46,8 @@ class Holding(unittest.TestCase):
         file = self.other(age=STALE + 30)
         with Hold(self.folder):
             self.assertFalse(file.exists())
+        file = self.other(age=-1e6)   # a clock was set back
+        self.refused(f"process {os.getpid()} on ant; its last sign is 1000000 s ahead of the clock; if it has ended, remove {file}$")
         self.other(age=30, boot=boot(), namespace="pid:[1]")   # a container: its numbers of processes are others
         self.refused("on ant")
         self.other().write_text("")   # it is being written
