@@ -83,11 +83,18 @@ class Beginning(unittest.TestCase):
             (b"\xff", "its sweep.json is something else"),
             (b"[]", "its sweep.json is something else"),
             (json.dumps(SWEEP | {"schema": 2}).encode(), "sweep.json: schema 2; this program knows 1"),
+            (b'{"schema": 1}', "its sweep.json is something else"),
+            *((json.dumps(SWEEP | wrong).encode(), "its sweep.json is something else") for wrong in (
+                {"replicates": "x"}, {"replicates": 0}, {"points": [[3]]}, {"points": ["--threads=1"]}, {"kinds": {"../../x": "binary"}},
+                {"kinds": {"..": "binary"}}, {"kinds": {"\0": "binary"}}, {"kinds": {"zen4": 3}},
+                {"command": 3}, {"command": [3]}, {"name": None})),
             (json.dumps(SWEEP | {"name": "policies"}).encode(), "is the folder of the experiment 'policies'; give another"),
         ):
             with self.subTest(text=text):
                 self.sweep.write_bytes(text)
                 self.refused(said, begin.check_folder, self.out, "sweep", [""])
+                if "of the experiment" not in said:
+                    self.refused(said, plans.load, self.out)   # for `status`
                 self.assertEqual(self.sweep.read_bytes(), text)
         self.sweep.write_text(json.dumps(SWEEP))
         self.refused("is the folder of a sweep; give another", begin.check_folder, self.out, "policies", [""])

@@ -1,6 +1,7 @@
 """What a sweep has to run, and how much of it is done: the same for the program that runs it and for one that looks at it."""
 import bisect
 import json
+import re
 import statistics
 import sys
 from dataclasses import dataclass
@@ -17,6 +18,7 @@ SWEEP = "sweep"   # the name of what runs the lists of a command line; experimen
 # The names of our files in the folder of a sweep. A program that was killed may leave a .part; the next one writes it anew.
 WHOLE = {"sweep.json", "results.jsonl", "failures.jsonl", "kinds.json"}
 OURS = WHOLE | {f"{name}.part" for name in WHOLE} | {"tasks", "aside.jsonl", "sbatch", "machines.svg"}
+KIND = re.compile(r"([A-Za-z0-9][\w.&-]*)?", re.ASCII)   # names of kinds, which are names of folders; a single kind may have none
 
 
 @dataclass
@@ -162,13 +164,28 @@ def folder_of(folder, kind):
     return folder / kind if kind else folder
 
 
+def is_words(value):
+    return isinstance(value, list) and all(isinstance(word, str) for word in value)
+
+
+def is_kept(value):
+    """True if a dictionary is what `save` writes, as far as every reader relies on it."""
+    kinds = {"command": list, "name": str, "replicates": int, "points": list, "kinds": dict}
+    return all(isinstance(value.get(key), kind) for key, kind in kinds.items()) and is_words(value["command"]) and \
+        all(map(is_words, value["points"])) and value["replicates"] > 0 and \
+        all(isinstance(binary, str) for binary in value["kinds"].values()) and \
+        all(map(KIND.fullmatch, value["kinds"]))
+
+
 def kept_in(folder):
     """Returns what sweep.json says. Raises InputError."""
     try:
         kept = json.loads((folder / "sweep.json").read_text(encoding="utf-8"))
         if kept["schema"] != SCHEMA:
             raise InputError(f"{folder}/sweep.json: schema {kept['schema']}; this program knows {SCHEMA}")
-        return kept
+        if is_kept(kept):
+            return kept
+        raise ValueError
     except OSError as error:
         if (folder / "tasks").is_dir() and hold.is_of_start(folder):
             raise InputError(f"{folder}: a sweep starts here, or was killed while it did; nothing has run yet") from None
@@ -186,14 +203,10 @@ def kinds_in(folder):
 def load(folder):
     """Returns the plan of a folder, as its files tell it now, and its command. Writes nothing. Raises InputError."""
     kept = kept_in(folder)
-    try:
-        points = [definition.Point(0, "", None, tuple(arguments)) for arguments in kept["points"]]
-        experiment = definition.Experiment(kept["name"], "", "", "", kept["replicates"], [], points)
-        results = {kind: Results(folder_of(folder, kind), binary) for kind, binary in kept["kinds"].items()}
-        command = kept["command"]
-    except (ValueError, KeyError, TypeError, AttributeError):
-        raise InputError(f"{folder}: is no folder of a sweep: its sweep.json is something else") from None
-    return Plan(experiment, results, failures_in(folder)), command
+    points = [definition.Point(0, "", None, tuple(arguments)) for arguments in kept["points"]]
+    experiment = definition.Experiment(kept["name"], "", "", "", kept["replicates"], [], points)
+    results = {kind: Results(folder_of(folder, kind), binary) for kind, binary in kept["kinds"].items()}
+    return Plan(experiment, results, failures_in(folder)), kept["command"]
 
 
 def failures_in(folder):
