@@ -109,10 +109,17 @@ class Beginning(unittest.TestCase):
         good = json.dumps(RECORD)
         file.write_text(f"{good}\n{good[:30]}\n{good}\n")
         self.assertEqual(results.records_in(file), [RECORD, RECORD])
-        for key, wrong in (("arguments", None), ("arguments", [1]), ("document", None), ("document", {}), ("replicate", "0")):
+        for key, wrong in (("arguments", None), ("arguments", [1]), ("arguments", ["--seed=x"]), ("document", None), ("document", {}), ("replicate", "0"),
+                           ("began", "x"), ("began", None), ("ended", True), ("node", 3), ("document", {"status": 3}),
+                           *(("document", {"status": "ok", key: wrong}) for key, wrong in (
+                               ("reason", 3), ("machine", "x"), ("machine", {"boot_id": []}), ("machine", {"topology_digest": []}),
+                               ("throughput", "x"), ("throughput", {"per_second": "x"}), ("throughput", {"per_second": -1})))):
             with self.subTest(key=key, wrong=wrong):
                 file.write_text(f"{good}\n{json.dumps(RECORD | {key: wrong})}\n")
                 self.refused("results.jsonl, line 2: is no result; move the file away", results.records_in, file)
+        other = RECORD | {"document": {"status": "ok", "schema_version": 1, "machine": "as it was then"}}
+        file.write_text(json.dumps(other))
+        self.assertEqual(results.records_in(file), [other])
         file.write_bytes(b"\xff\n")
         self.refused("results.jsonl: is not text", results.records_in, file)
 

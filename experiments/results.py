@@ -7,10 +7,14 @@ import hashlib
 import json
 import os
 import pathlib
+import re
 
+import columns
 import definition
 import gaps
 from input_error import InputError
+
+SEED = re.compile(r"--seed=[0-9]+")
 
 
 def digest(binary):
@@ -126,8 +130,28 @@ def records_in(path):
 def is_record(value):
     """True if a JSON value is what `add` writes, as far as every reader relies on it."""
     kinds = {"binary": str, "arguments": list, "replicate": int, "document": dict}
-    return isinstance(value, dict) and all(isinstance(value.get(key), kind) for key, kind in kinds.items()) and \
-        all(isinstance(word, str) for word in value["arguments"]) and "status" in value["document"]
+    if not isinstance(value, dict) or not all(isinstance(value.get(key), kind) for key, kind in kinds.items()):
+        return False
+    document = value["document"]
+    return all(isinstance(word, str) for word in value["arguments"]) and \
+        all(SEED.fullmatch(word) for word in value["arguments"] if definition.name_of(word) == "--seed") and isinstance(value.get("node", ""), str) and \
+        all(is_number(value.get(key, 0)) for key in ("began", "ended")) and "status" in document and \
+        (columns.other_schema(document) is not None or is_document(document))
+
+
+def is_number(value):
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def is_document(value):
+    """True if a dictionary is a document of this schema, as far as a sweep relies on it."""
+    machine, throughput = ({} if value.get(key) is None else value[key] for key in ("machine", "throughput"))
+    if not isinstance(machine, dict) or not isinstance(throughput, dict):
+        return False
+    rate = throughput.get("per_second")
+    return isinstance(value.get("status"), str) and isinstance(value.get("reason", ""), str) and \
+        all(isinstance(machine.get(key), str | None) for key in ("boot_id", "topology_digest")) and \
+        (rate is None or is_number(rate) and rate >= 0)
 
 
 def last_run(folder):
