@@ -104,12 +104,24 @@ class Beginning(unittest.TestCase):
         (self.out / "tasks/block0-try1.json").write_text(json.dumps(task))
         self.refused("is no task of a sweep; remove it", blocks.tasks_in, self.out / "tasks")
 
+    def test_a_task_with_other_values_is_refused(self):
+        task = {"kind": "", "replicate": 0, "attempt": 1, "arguments": [["--threads=1"]]}
+        file = self.out / "tasks/block0-try1.json"
+        file.write_text(json.dumps(task))
+        self.assertEqual(blocks.tasks_in(self.out / "tasks")[0].arguments, [("--threads=1",)])
+        for wrong in ({"read": "x"}, {"read": 1}, {"handle": []}, {"handle": None}, {"node": 3}, {"engine": None}, {"arguments": [[3]]},
+                      {"arguments": ["--threads=1"]}, {"attempt": "1"}):
+            with self.subTest(wrong=wrong):
+                file.write_text(json.dumps(task | wrong))
+                self.refused("is no task of a sweep; remove it", blocks.tasks_in, self.out / "tasks")
+
     def test_lines_that_are_no_results_are_refused_and_torn_ones_are_not(self):
         file = self.out / "results.jsonl"
         good = json.dumps(RECORD)
         file.write_text(f"{good}\n{good[:30]}\n{good}\n")
         self.assertEqual(results.records_in(file), [RECORD, RECORD])
-        for key, wrong in (("arguments", None), ("arguments", [1]), ("arguments", ["--seed=x"]), ("document", None), ("document", {}), ("replicate", "0"),
+        for key, wrong in (("arguments", None), ("arguments", [1]), ("arguments", ["--seed=x"]),
+                           ("document", None), ("document", {}), ("replicate", "0"),
                            ("began", "x"), ("began", None), ("ended", True), ("node", 3), ("document", {"status": 3}),
                            *(("document", {"status": "ok", key: wrong}) for key, wrong in (
                                ("reason", 3), ("machine", "x"), ("machine", {"boot_id": []}), ("machine", {"topology_digest": []}),

@@ -15,7 +15,9 @@ from dataclasses import dataclass, field
 import columns
 import definition
 from input_error import InputError
+from results import is_words
 
+KEPT = {"kind": str, "replicate": int, "attempt": int, "arguments": list, "node": str, "engine": str, "handle": dict}   # of a task
 COUNTS = ("ok", "modelled", "noisy", "degraded", "skipped")
 
 
@@ -74,7 +76,7 @@ class Task:
 
     def save(self):
         """Writes the file that finds this task again."""
-        kept = {key: getattr(self, key) for key in ("kind", "replicate", "attempt", "arguments", "node", "engine", "handle")}
+        kept = {key: getattr(self, key) for key in KEPT}
         whole = self.file("json")
         part = whole.with_suffix(".json.part")
         part.write_text(json.dumps(kept), encoding="utf-8")
@@ -159,6 +161,8 @@ def tasks_in(folder):
     for path in sorted(folder.glob("*.json")):
         try:
             kept = json.loads(path.read_text(encoding="utf-8"))
+            if not all(map(is_words, kept["arguments"])) or not all(isinstance(kept[key], KEPT[key]) for key in kept):
+                raise ValueError
             kept["arguments"] = [tuple(arguments) for arguments in kept["arguments"]]
             tasks.append(Task(folder=folder, **kept))
             if tasks[-1].file("json") != path:   # its other names would be those of other files

@@ -11,7 +11,7 @@ import definition
 import gaps
 import hold
 from input_error import InputError
-from results import Results, digest
+from results import Results, digest, is_words
 
 SCHEMA = 1
 SWEEP = "sweep"   # the name of what runs the lists of a command line; experiments have their own
@@ -162,10 +162,6 @@ def save(folder, experiment, engine, words):
 
 def folder_of(folder, kind):
     return folder / kind if kind else folder
-
-
-def is_words(value):
-    return isinstance(value, list) and all(isinstance(word, str) for word in value)
 
 
 def is_kept(value):

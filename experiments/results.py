@@ -132,11 +132,14 @@ def is_record(value):
     kinds = {"binary": str, "arguments": list, "replicate": int, "document": dict}
     if not isinstance(value, dict) or not all(isinstance(value.get(key), kind) for key, kind in kinds.items()):
         return False
-    document = value["document"]
-    return all(isinstance(word, str) for word in value["arguments"]) and \
-        all(SEED.fullmatch(word) for word in value["arguments"] if definition.name_of(word) == "--seed") and isinstance(value.get("node", ""), str) and \
-        all(is_number(value.get(key, 0)) for key in ("began", "ended")) and "status" in document and \
-        (columns.other_schema(document) is not None or is_document(document))
+    arguments, document = value["arguments"], value["document"]
+    return is_words(arguments) and all(SEED.fullmatch(word) for word in arguments if definition.name_of(word) == "--seed") and \
+        isinstance(value.get("node", ""), str) and all(is_number(value.get(key, 0)) for key in ("began", "ended")) and \
+        "status" in document and (columns.other_schema(document) is not None or is_document(document))
+
+
+def is_words(value):
+    return isinstance(value, list) and all(isinstance(word, str) for word in value)
 
 
 def is_number(value):
