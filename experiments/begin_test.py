@@ -154,6 +154,14 @@ class Beginning(unittest.TestCase):
         record = {"point": 0, "node": "n", "began": 0, "ended": 1, "exit": 0, "said": "", "document": {"status": "ok", "schema_version": 1}}
         self.assertEqual(task.outcome(record).failure, f"its document has schema 1; this tree has {columns.VERSION}")
 
+    def test_a_run_that_prints_something_else_than_a_document_has_failed(self):
+        for document in ({}, {"notes": 3}, {"status": 3}, {"status": "ok", "throughput": "x"}, {"status": "ok", "machine": []}):
+            with self.subTest(document=document):
+                task = blocks.Task("", 0, 1, [("--threads=1",)], self.out / "tasks")
+                record = {"point": 0, "node": "n", "began": 0, "ended": 1, "exit": 0, "said": "", "document": document}
+                task.file("records").write_text(json.dumps(record) + "\n")
+                self.assertEqual([outcome.failure for outcome in task.news()], ["it printed something else than a document of this schema"])
+
     def test_a_binary_that_is_no_harness_is_refused(self):
         other = self.folder / "other"
         other.write_bytes(b"\x7fELF of another machine")

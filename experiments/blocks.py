@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 import columns
 import definition
 from input_error import InputError
-from results import is_words
+from results import is_document, is_words
 
 KEPT = {"kind": str, "replicate": int, "attempt": int, "arguments": list, "node": str, "engine": str, "handle": dict}   # of a task
 COUNTS = ("ok", "modelled", "noisy", "degraded", "skipped")
@@ -136,12 +136,14 @@ class Task:
             raise InputError(f"{' '.join(arguments)}: makes several runs of one point; give no lists, and no --reps")
         if document is None:
             return Outcome(arguments, None, said or f"exit status {record['exit']}", run)
-        if "status" not in document:   # a document of limits, whose notes say what disturbed it
+        if "status" not in document and is_words(document.get("notes")):   # a document of limits, whose notes say what disturbed it
             document |= {"status": "noisy" if document["notes"] else "ok", "reason": "; ".join(document["notes"])}
         if (other := columns.other_schema(document)) is not None:   # --binary brought a harness of another tree
             return Outcome(arguments, None, f"its document has schema {other}; this tree has {columns.VERSION}", run)
+        if not is_document(document):
+            return Outcome(arguments, None, "it printed something else than a document of this schema", run)
         if document["status"] not in COUNTS:
-            return Outcome(arguments, None, f"{document['status']}: {document['reason']}", run)
+            return Outcome(arguments, None, f"{document['status']}: {document.get('reason', '')}", run)
         return Outcome(arguments, document, "", run)
 
     def forget(self):
