@@ -135,9 +135,13 @@ class Beginning(unittest.TestCase):
         file.write_bytes(b"\xff\n")
         self.refused("results.jsonl: is not text", results.records_in, file)
 
-    def test_failures_that_are_not_text_are_none(self):
-        (self.out / "failures.jsonl").write_bytes(b"\xff\n")
-        self.assertEqual(plans.failures_in(self.out), {})
+    def test_failures_that_are_something_else_are_none(self):
+        failure = {"kind": "", "arguments": ["--threads=1"], "replicate": 0, "reason": "killed"}
+        for line in (b"\xff", *(json.dumps(failure | wrong).encode() for wrong in ({"kind": 3}, {"arguments": [3]}, {"arguments": "x"}))):
+            (self.out / "failures.jsonl").write_bytes(line + b"\n")
+            self.assertEqual(plans.failures_in(self.out), {})
+        (self.out / "failures.jsonl").write_text(json.dumps(failure))
+        self.assertEqual(plans.failures_in(self.out), {("", ("--threads=1",), 0): "killed"})
 
     def test_results_of_another_binary_or_schema_are_refused(self):
         engine = Local(fake_in(self.folder))

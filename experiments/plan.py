@@ -215,7 +215,8 @@ def failures_in(folder):
     for line in text.splitlines():
         try:
             record = json.loads(line)
-            failures[record["kind"], tuple(record["arguments"]), record["replicate"]] = record["reason"]
+            if isinstance(record["kind"], str) and is_words(record["arguments"]):
+                failures[record["kind"], tuple(record["arguments"]), record["replicate"]] = record["reason"]
         except (ValueError, KeyError, TypeError):
             continue   # a killed program left an incomplete line
     return failures
