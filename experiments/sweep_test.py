@@ -85,6 +85,16 @@ class Sweeps(unittest.TestCase):
             self.assertIsNone(process.poll())
         return process
 
+    def await_end_of_runs(self):
+        """Waits until no process of this test's folder is left: the kernel kills the runs of a killed driver one after the other."""
+        def lives(process):
+            try:
+                return str(self.folder) in (process / "cmdline").read_bytes().decode(errors="replace")
+            except OSError:   # it has ended meanwhile
+                return False
+        while any(map(lives, pathlib.Path("/proc").glob("[0-9]*"))):
+            time.sleep(0.01)
+
     def test_each_point_runs_once_in_each_block(self):
         done = self.sweep()
         self.assertEqual((done.returncode, done.stdout), (0, f"12 of 12 runs are in {self.out}/results.jsonl\n"))
@@ -111,6 +121,7 @@ class Sweeps(unittest.TestCase):
         process = self.started(3)
         process.kill()
         process.wait()
+        self.await_end_of_runs()
         self.assertIn("3 done, 0 failed, 9 left", self.status())
         self.assertRegex(self.status(), r"block0-try1 on .*: stopped; the same command goes on")
         (self.folder / "hold").unlink()
@@ -143,6 +154,7 @@ class Sweeps(unittest.TestCase):
         self.assertIn("3 done, 0 failed, 9 left", self.status())
         process.kill()   # a dead driver is in the way of none
         process.wait()
+        self.await_end_of_runs()
         (self.folder / "hold").unlink()
         self.assertEqual(self.sweep().returncode, 0)
         self.assertEqual((self.runs(), self.kept()), (ALL, ALL))
