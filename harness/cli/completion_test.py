@@ -64,7 +64,7 @@ class Completion(unittest.TestCase):
     def test_options_of_a_command(self):
         self.assertEqual(replies("harness compare A B --"), ["--effect=", "--json", "--seed="])
         self.assertEqual(replies("harness ab --re"), ["--reclaim=", "--records=", "--reps=", "--replicates="])
-        self.assertEqual(replies("harness doctor --"), [])
+        self.assertEqual(replies("harness doctor --"), ["--machine="])
 
     def test_values(self):
         self.assertEqual(replies("harness --index=chained"), ["chained", "chained_line"])
