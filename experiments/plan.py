@@ -15,7 +15,7 @@ from results import Results, digest, is_words
 
 SCHEMA = 1
 SWEEP = "sweep"   # the name of what runs the lists of a command line; experiments have their own
-# The names of our files in the folder of a sweep. A program that was killed may leave a .part; the next one writes it anew.
+# The names of the files that a sweep makes in its folder. A program that was killed may leave a .part; the next one writes it anew.
 WHOLE = {"sweep.json", "results.jsonl", "failures.jsonl", "kinds.json"}
 OURS = WHOLE | {f"{name}.part" for name in WHOLE} | {"tasks", "aside.jsonl", "sbatch", "machines.svg"}
 KIND = re.compile(r"([A-Za-z0-9][\w.&-]*)?", re.ASCII)   # names of kinds, which are names of folders; a single kind may have none
