@@ -1,5 +1,6 @@
-// Tests of maps at their memory limit: one that is emptied there must take pairs again, and one that is a cache must
-// go on for ever.
+// Tests of the memory of maps. At its limit one that is emptied must take pairs again, and one that is a cache must go
+// on for ever. Pairs that pass from thread to thread must not make a map grow.
+#include <concepts>
 #include <new>
 #include <string>
 
@@ -105,6 +106,43 @@ TEMPLATE_TEST_CASE("A cache of strings at its limit goes on for ever", "", (Map<
       CHECK(refused_by_cache(map, 3000, std::string(40'000, 'v'), [&](u64 n) { return key_of(size, n); }) == 0);
     }
   }
+}
+
+template <class T>
+T made_of(u64 number, std::size_t size) {
+  if constexpr (std::same_as<T, u64>) {
+    return number;
+  } else {
+    return key_of(size, number);
+  }
+}
+
+/// Lets one member insert pairs and another erase them, round by round.
+template <class Key, class Value, template <class, class> class Index>
+void check_passing() {
+  for (const std::string policy : {"olc", "spin", "rtm"}) {
+    CAPTURE(policy);
+    Map<Key, Value, Index> map(policy, {});
+    auto inserter = map.join(), eraser = map.join();
+    u64 reserved = 0;
+    for (u64 round = 0; round < 100; ++round) {
+      const u64 first = round << 32;
+      for (u64 n = 0; n < 2000; ++n) inserter.insert(made_of<Key>(first + n, 20), made_of<Value>(n, n % 300));
+      for (u64 n = 0; n < 2000; ++n) eraser.erase(made_of<Key>(first + n, 20));
+      if (round == 10) reserved = map.bytes().reserved;
+    }
+    CHECK(map.size() == 0);
+    CHECK(map.bytes().reserved <= reserved + (1 << 20));  // all pairs together took over 6 MB
+  }
+}
+
+TEST_CASE("Pairs that one member inserts and another erases do not make a map grow") {
+  SECTION("art") { check_passing<u64, u64, Art>(); }
+  SECTION("chained") { check_passing<u64, u64, Chained>(); }
+  SECTION("art, sized values") { check_passing<u64, std::string, Art>(); }
+  SECTION("chained, sized values") { check_passing<u64, std::string, Chained>(); }
+  SECTION("art, strings") { check_passing<std::string, u64, Art>(); }
+  SECTION("cuckoo, strings") { check_passing<std::string, u64, Cuckoo>(); }
 }
 
 }  // namespace

@@ -21,9 +21,10 @@ namespace latchlab {
 template <class M>
 class Memory {
  public:
-  /// Makes the memory. With a `sharing` its pools pass free blocks on to each other (pool.h), so no attempt may use it.
+  /// Makes the memory. With a `sharing` its pools count the free blocks that they pass on to each other (pool.h), so no
+  /// attempt may use it.
   explicit Memory(const MemoryConfig& config, const std::optional<Sharing>& sharing = {})
-      : source_(config, M::pages()), shares_(sharing.has_value()), exchange_(sharing.value_or(Sharing())) {}
+      : source_(config, M::pages()), exchange_(sharing) {}
   Memory(const Memory&) = delete;
   Memory& operator=(const Memory&) = delete;
 
@@ -36,11 +37,13 @@ class Memory {
       return pool;
     }
     idle_.reserve(pools_.size() + 1);  // so that leave cannot throw
-    pools_.push_back(std::make_unique<Pool<M>>(source_, shares_ ? &exchange_ : nullptr));
+    pools_.push_back(std::make_unique<Pool<M>>(source_, &exchange_));
     return *pools_.back();
   }
-  /// Takes back a pool from the thread that borrowed it. Takes a mutex; never fails.
+  /// Takes back a pool from the thread that borrowed it, and passes on what it has too much of. Takes mutexes; never
+  /// fails.
   void leave(Pool<M>& pool) {
+    pool.pass_on_excess();
     const std::lock_guard lock(mutex_);
     idle_.push_back(&pool);
   }
@@ -64,7 +67,6 @@ class Memory {
 
  private:
   ChunkSource source_;
-  const bool shares_;
   typename Pool<M>::Exchange exchange_;
   mutable std::mutex mutex_;  // guards the members below
   std::vector<std::unique_ptr<Pool<M>>> pools_;

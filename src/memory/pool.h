@@ -21,12 +21,21 @@
 //      (with arena+touch) written. Blocks on a free list have been written before.
 //   3. An attempt that needs more aborts its transaction with kArenaCode and gets its chunk outside.
 //
-// A thread that replaces blocks of others frees blocks that it did not take. What one pool gains, another loses: for
-// each size that is a random walk, so all pools together would grow with the square root of the number of replaced
-// blocks. Memory that no attempt uses has an exchange against that. A Sharing says which classes are shared, how many
-// free blocks of each a pool keeps, and how many move at a time. A pool passes on what it has beyond that, and takes
-// from the exchange before it carves. An attempt must not use it: it has a mutex. Small blocks leave the fast path only
-// if the Sharing names them, or has classes by powers.
+// A thread may free blocks that it did not take. What one pool gains, another loses: all pools together would grow with
+// the square root of the number of replaced blocks, and with every pair that one thread inserts and another erases. So
+// the pools of a memory have an exchange, with a list per class. It has a mutex, which a hardware transaction must not
+// take. There are two ways to it:
+//
+//     by balance   every class of attempts' memory. Between attempts a pool compares its live bytes with those at the
+//                  last comparison. If kUnsharedBytes have been freed since, it passes on what its lists have beyond
+//                  one move
+//     by count     the classes that a Sharing names, in memory that no attempt uses. A pool counts their free blocks,
+//                  and passes some on as soon as it has more than it may keep. Small blocks that are counted leave the
+//                  fast path. All other classes of such a memory go by balance
+//
+// A pool whose list is empty takes from the exchange before it carves. Inside a hardware transaction it carves, and
+// takes at the next balance. When memory is out, a larger free block is carved, of this pool or of the exchange. Small
+// blocks are never joined.
 //
 // Live bytes are counted in plain words per thread. A block may be freed into another thread's pool than it came from.
 // So only the sum over all pools is meaningful, and one pool's count may wrap below zero. A rollback also undoes the
@@ -40,6 +49,7 @@
 #include <cstring>
 #include <mutex>
 #include <new>
+#include <optional>
 #include <utility>
 
 #include "src/arch/rtm_status.h"
@@ -76,8 +86,8 @@ class alignas(kFalseSharingBytes) Pool {
 
   explicit Pool(ChunkSource& source, Exchange* exchange = nullptr)
       : malloc_(source.config().alloc == MemoryConfig::Alloc::kMalloc),
-        first_shared_(exchange == nullptr ? kClasses : class_of(exchange->least())),
-        fast_(malloc_ || source.config().fail != nullptr || first_shared_ < kSmallClasses || least_power(exchange) != 0
+        first_counted_(exchange == nullptr || !exchange->counts() ? kClasses : class_of(exchange->least())),
+        fast_(malloc_ || source.config().fail != nullptr || first_counted_ < kSmallClasses || least_power(exchange) != 0
                   ? 0
                   : kLineBytes),
         chunk_bytes_(source.config().thp ? kHugePageBytes : kFirstChunkBytes),
@@ -140,12 +150,37 @@ class alignas(kFalseSharingBytes) Pool {
     return refill(extra);
   }
 
+  /// Passes free blocks on to the other pools if many bytes have been freed here since the last time. Takes blocks of
+  /// the class of which a transaction found none. Call it between attempts. O(1), or a mutex and a walk over free
+  /// blocks once in kUnsharedBytes taken or freed.
+  [[gnu::always_inline]] inline void balance() {
+    if (live_ - balanced_from_ > 2 * kUnsharedBytes) [[unlikely]]
+      rebalance();
+  }
+  /// Passes on all free blocks beyond one move of each class. Must not be called inside a transaction.
+  [[gnu::noinline]] void pass_on_excess() {
+    if (exchange_ == nullptr) return;
+    for (u32 size_class = 0; size_class < first_counted_; ++size_class) {
+      if (free_[size_class] == nullptr) continue;
+      Free* const last_kept = last_of(free_[size_class], exchange_->sharing().moved(bytes_of(size_class)));
+      Free* const first = std::exchange(last_kept->next, nullptr);
+      if (first == nullptr) continue;
+      u64 gone = 1;
+      Free* last = first;
+      for (; last->next != nullptr; last = last->next) ++gone;
+      if (size_class >= kSmallClasses) free_lines_ -= gone * lines_of(size_class);
+      exchange_->give(size_class, first, last);
+    }
+  }
+
   /// Returns the bytes taken minus the bytes freed by this thread, modulo 2^64.
   u64 live() const { return live_; }
 
  private:
   // Chunks double from here up to kHugePageBytes, so that a small index of many threads stays small.
   static constexpr u64 kFirstChunkBytes = 64 << 10;
+  // A pool has its balance looked at again when its live bytes have changed by so much.
+  static constexpr u64 kUnsharedBytes = 64 << 10;
   // A block is split only while at least so many lines are free, so that nodes that come and go find theirs again.
   static constexpr u64 kScrapLines = 256;
   static constexpr u32 kSmallClasses = kLineBytes / 16;
@@ -195,17 +230,22 @@ class alignas(kFalseSharingBytes) Pool {
   [[gnu::always_inline]] inline void* allocate_small(u64 bytes) { return take_small(class_of_small(bytes), bytes); }
   [[gnu::always_inline]] inline void* take_small(u32 size_class, u64 bytes) {
     if (free_[size_class] == nullptr) [[unlikely]] {
-      void* const block = split_lines(size_class);
+      void* const block = refill_small(size_class);
       if (block != nullptr) M::unpoison(block, bytes);
       return block;
     }
-    Free* const block = free_[size_class];
-    free_[size_class] = block->next;
-    live_ += bytes_of_small(size_class);
+    Free* const block = pop_small(size_class);
     M::unpoison(block, bytes);
     return block;
   }
+  [[gnu::always_inline]] inline Free* pop_small(u32 size_class) {
+    live_ += bytes_of_small(size_class);
+    return std::exchange(free_[size_class], free_[size_class]->next);
+  }
 
+  [[gnu::noinline]] void* refill_small(u32 size_class) {
+    return take_shared(size_class) ? pop_small(size_class) : split_lines(size_class);
+  }
   void* split_lines(u32 size_class) {
     switch (size_class) {
       case 0: return split_lines<16>();
@@ -259,7 +299,7 @@ class alignas(kFalseSharingBytes) Pool {
   }
   Free* pop_lines(u32 size_class) {
     free_lines_ -= lines_of(size_class);
-    if (size_class >= first_shared_) --kept_[size_class];
+    if (size_class >= first_counted_) --kept_[size_class];
     return std::exchange(free_[size_class], free_[size_class]->next);
   }
   /// Keeps a free block, and passes on what is too many of a shared class.
@@ -269,7 +309,7 @@ class alignas(kFalseSharingBytes) Pool {
       largest_ = std::max(largest_, size_class);
     }
     push(at, size_class);
-    if (size_class >= first_shared_) [[unlikely]]
+    if (size_class >= first_counted_) [[unlikely]]
       keep_shared(size_class);
   }
   // Not inlined, so that memory without an exchange does not save registers for it.
@@ -285,15 +325,35 @@ class alignas(kFalseSharingBytes) Pool {
   [[gnu::noinline]] void share(u32 size_class) {
     const u32 gone = exchange_->sharing().moved(bytes_of(size_class));
     Free* const first = free_[size_class];
-    Free* last = first;
-    for (u32 i = 1; i < gone; ++i) last = last->next;
+    Free* const last = last_of(first, gone);
     free_[size_class] = last->next;
     kept_[size_class] -= gone;
     if (size_class >= kSmallClasses) free_lines_ -= gone * lines_of(size_class);
     exchange_->give(size_class, first, last);
   }
-  /// Takes free blocks of a class that other pools have given. Returns false if there are none.
+  /// Returns the block at place `count` of a list, or the last one of a shorter list.
+  static Free* last_of(Free* list, u32 count) {
+    for (u32 i = 1; i < count && list->next != nullptr; ++i) list = list->next;
+    return list;
+  }
+  [[gnu::noinline]] void rebalance() {
+    const bool has_shrunk = live_ - balanced_from_ > ~u64{0} / 2;
+    balanced_from_ = live_ - kUnsharedBytes;
+    if (has_shrunk) {
+      pass_on_excess();
+    } else if (wanted_ != kClasses) {
+      take_shared(std::exchange(wanted_, kClasses));
+    }
+  }
+  /// Takes free blocks of a class that other pools have given. Returns false if there are none, or if the exchange must
+  /// wait for the end of a transaction.
   [[gnu::noinline]] bool take_shared(u32 size_class) {
+    if (exchange_ == nullptr) return false;
+    if (M::in_transaction()) {
+      wanted_ = size_class;
+      balanced_from_ = live_ - 3 * kUnsharedBytes;  // so that the next balance is one
+      return false;
+    }
     if (exchange_->seems_empty(size_class)) return false;
     Free* block = exchange_->take(size_class);
     if (block == nullptr) return false;
@@ -315,8 +375,8 @@ class alignas(kFalseSharingBytes) Pool {
     kept_[size_class] = 0;
     for (const Free* piece = free_[size_class]; piece != nullptr; piece = piece->next) ++kept_[size_class];
     pass_on(size_class);
-    if (size_class == class_of_small(48) && first_shared_ == class_of_small(16) && block != nullptr)
-      keep_shared(first_shared_);
+    if (size_class == class_of_small(48) && first_counted_ == class_of_small(16) && block != nullptr)
+      keep_shared(first_counted_);
     return block;
   }
 
@@ -337,9 +397,9 @@ class alignas(kFalseSharingBytes) Pool {
     if (bytes > kLargestCarved) return allocate_mapping(bytes);
     const u32 size_class = class_for(bytes);
     if (size_class < kSmallClasses)
-      return size_class < first_shared_ ? take_small(size_class, bytes) : take_counted(size_class, bytes);
+      return size_class < first_counted_ ? take_small(size_class, bytes) : take_counted(size_class, bytes);
     const u64 size = bytes_of(size_class);
-    const bool kept = free_[size_class] != nullptr || (size_class >= first_shared_ && take_shared(size_class));
+    const bool kept = free_[size_class] != nullptr || take_shared(size_class);
     void* const block = kept ? static_cast<void*>(pop_lines(size_class)) : carve(size);
     if (block == nullptr) return nullptr;
     live_ += size;
@@ -381,8 +441,24 @@ class alignas(kFalseSharingBytes) Pool {
         return carve(size);
       }
       if (M::in_transaction()) M::template abort<kArenaCode>();
-      if (!add_spare(size)) return nullptr;
+      if (!add_spare(size) && !spare_larger(size)) return nullptr;
     }
+  }
+
+  /// Makes a spare of the smallest free block of at least `size` bytes, if there is one: of this pool, or of the
+  /// exchange.
+  [[nodiscard]] bool spare_larger(u64 size) {
+    for (u32 size_class = class_of(size); size_class < kClasses; ++size_class) {
+      if (free_[size_class] == nullptr && !take_shared(size_class)) continue;
+      if (size_class >= kSmallClasses) {
+        push_spare(pop_lines(size_class), bytes_of(size_class));
+      } else {
+        push_spare(std::exchange(free_[size_class], free_[size_class]->next), bytes_of(size_class));
+        if (size_class >= first_counted_) --kept_[size_class];
+      }
+      return true;
+    }
+    return false;
   }
 
   // Changes the bump region. The rest of the old one is not lost: a short tail becomes a free block of its size, or
@@ -487,32 +563,37 @@ class alignas(kFalseSharingBytes) Pool {
   static constexpr u64 malloc_bytes(u64 bytes) { return bytes > 16 && bytes < kLineBytes ? kLineBytes : bytes; }
 
   const bool malloc_;
-  const u32 first_shared_;  // the smallest shared class; kClasses if there is none
+  const u32 first_counted_;  // the smallest class that is shared by count; kClasses if there is none
   const u64 fast_;  // the largest fast block: a line, or 0 if malloc, a failure plan or the Sharing must see each block
   u64 next_ = 0;
   u64 end_ = 0;
   u64 live_ = 0;
+  u64 balanced_from_ = u64{0} - kUnsharedBytes;  // the live bytes at the last balance, less kUnsharedBytes
   Free* free_[kClasses]{};
-  u32 kept_[kClasses]{};  // the lengths of the lists of shared classes
-  u64 free_lines_ = 0;    // lines of the free blocks of 128 bytes or more
-  u32 largest_ = 0;       // the lists of all larger classes are empty
+  u32 kept_[kClasses]{};   // the lengths of the lists that are counted
+  u32 wanted_ = kClasses;  // the class of which a transaction found no block; kClasses: none
+  u64 free_lines_ = 0;     // lines of the free blocks of 128 bytes or more
+  u32 largest_ = 0;        // the lists of all larger classes are empty
   char* scrap_ = nullptr;
   u64 scrap_lines_ = 0;
   Spare* spares_ = nullptr;
   u64 chunk_bytes_;
   ChunkSource::Chunk ready_;  // the large block that top_up has promised
   ChunkSource& source_;
-  Exchange* const exchange_;  // null if attempts use this memory
+  Exchange* const exchange_;  // null in a memory of one pool
   const u64 least_power_;     // the smallest class, if the classes are powers of two; otherwise 0
 };
 
 template <class M>
 class Pool<M>::Exchange {
  public:
-  explicit Exchange(const Sharing& sharing) : sharing_(sharing) {}
+  /// Makes the exchange. With a Sharing the pools count the classes that it names.
+  explicit Exchange(const std::optional<Sharing>& sharing)
+      : counts_(sharing.has_value()), sharing_(sharing.value_or(Sharing())) {}
   Exchange(const Exchange&) = delete;
   Exchange& operator=(const Exchange&) = delete;
 
+  bool counts() const { return counts_; }
   const Sharing& sharing() const { return sharing_; }
   /// Returns the size of the smallest shared block.
   u64 least() const {
@@ -533,8 +614,7 @@ class Pool<M>::Exchange {
     const std::lock_guard lock(mutex_);
     Free* const first = lists_[size_class].load(kRelaxed);
     if (first == nullptr) return nullptr;
-    Free* last = first;
-    for (u32 i = 1; i < most && last->next != nullptr; ++i) last = last->next;
+    Free* const last = last_of(first, most);
     lists_[size_class].store(std::exchange(last->next, nullptr), kRelaxed);
     return first;
   }
@@ -542,6 +622,7 @@ class Pool<M>::Exchange {
   [[nodiscard]] bool seems_empty(u32 size_class) const { return lists_[size_class].load(kRelaxed) == nullptr; }
 
  private:
+  const bool counts_;
   const Sharing sharing_;
   // Guards all changes of the lists, and the blocks on them. So it orders all but seems_empty, and the lists are
   // relaxed.

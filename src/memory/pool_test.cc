@@ -417,11 +417,19 @@ TEST_CASE("Classes by powers of two have the sizes that their Sharing says, and 
   pool.free(large, (1 << 20) + 1);
 }
 
-/// Allocates blocks while they are of `old`, and returns how many were.
+/// Allocates blocks while they are of `old`, and returns how many were. Up to 15 others may lie between them: pieces
+/// that a split has left.
 u64 taken_of(const std::set<void*>& old, Pool<Native>& pool, u64 bytes) {
-  for (u64 taken = 0;; ++taken) {
-    if (!old.contains(pool.allocate(bytes))) return taken;
+  u64 taken = 0;
+  for (u32 others = 0; others != 16;) {
+    if (old.contains(pool.allocate(bytes))) {
+      ++taken;
+      others = 0;
+    } else {
+      ++others;
+    }
   }
+  return taken;
 }
 
 TEST_CASE("A pool keeps as many blocks of a class as its Sharing says, and moves as many at a time") {
@@ -461,8 +469,85 @@ TEST_CASE("A pool keeps a limited number of bytes of a class, or one block") {
   }
 }
 
+/// Frees `blocks` through `pool`, between operations.
+void free_all(Pool<Native>& pool, const std::set<void*>& blocks, u64 bytes) {
+  for (void* const block : blocks) {
+    pool.balance();
+    pool.free(block, bytes);
+  }
+  pool.balance();
+}
+
+TEST_CASE("A pool of attempts' memory passes on what is freed beyond a limit", "[memory]") {
+  const u64 bytes = GENERATE(16, 32, 48, 64, 128, 1000, 30'000);
+  CAPTURE(bytes);
+  Memory<Native> memory(with(Alloc::kArena));
+  Pool<Native>&first = memory.join(), &second = memory.join();
+  std::set<void*> blocks;
+  while (blocks.size() * bytes < 4 << 20) blocks.insert(first.allocate(bytes));
+  first.balance();
+  free_all(first, blocks, bytes);
+  const u64 reserved = memory.bytes().reserved;
+  const u64 passed_on = taken_of(blocks, second, bytes);
+  CHECK(memory.bytes().reserved - reserved <= kHugePageBytes);  // the blocks after them
+  // The first keeps one move, and what was freed since its last balance.
+  CHECK((blocks.size() - passed_on) * bytes <= Sharing().kept_bytes * 2 + bytes);
+  CHECK(taken_of(blocks, first, bytes) == blocks.size() - passed_on);
+}
+
+TEST_CASE("A pool that leaves passes on all free blocks but one move", "[memory]") {
+  Memory<Native> memory(with(Alloc::kArena));
+  Pool<Native>&first = memory.join(), &second = memory.join();
+  std::set<void*> blocks;
+  for (u64 i = 0; i < 5000; ++i) blocks.insert(first.allocate(64));
+  for (void* const block : blocks) first.free(block, 64);
+  memory.leave(first);
+  CHECK(taken_of(blocks, second, 64) == 5000 - Sharing().moved(64));
+}
+
+TEST_CASE("When memory is out a larger free block is carved, of the pool or of another one", "[memory]") {
+  const bool of_another = GENERATE(false, true);
+  const u64 large = GENERATE(64, 1024, 40960), small = GENERATE(16, 48, 64);
+  CAPTURE(of_another, large, small);
+  MemoryConfig config = with(Alloc::kArena);
+  config.limit = 1 << 20;
+  Memory<Native> memory(config);
+  Pool<Native>&pool = memory.join(), &other = memory.join();
+  std::set<void*> blocks;
+  while (void* const block = pool.allocate(large)) blocks.insert(block);
+  while (void* const rest = pool.allocate(small)) REQUIRE(rest != nullptr);  // the tails, which are no block of `large`
+  REQUIRE(blocks.size() * large >= 850 << 10);
+  free_all(of_another ? other : pool, blocks, large);
+  u64 taken = 0;
+  while (pool.allocate(small) != nullptr) ++taken;
+  const u64 per_line = kLineBytes / small;
+  const u64 all = blocks.size() * ((large + kLineBytes - 1) / kLineBytes) * per_line;
+  CHECK(taken <= all);
+  // The other pool keeps one move, and what was freed since its last balance.
+  CHECK(taken >= all - (of_another ? (128 << 10) / kLineBytes * per_line : 0));
+}
+
+TEST_CASE("A transaction takes nothing from other pools, and the next balance does", "[memory]") {
+  Memory<Emulated> memory(with(Alloc::kArena));
+  Pool<Emulated>&first = memory.join(), &second = memory.join();
+  std::set<void*> blocks;
+  for (u64 i = 0; i < 5000; ++i) blocks.insert(first.allocate(64));
+  first.balance();
+  for (void* const block : blocks) first.free(block, 64);
+  first.balance();
+  REQUIRE(second.top_up());
+  second.balance();
+  void *inside = nullptr, *after = nullptr;
+  REQUIRE(Emulated::transact([&] { inside = second.allocate(64); }) == kCommitted);
+  CHECK_FALSE(blocks.contains(inside));
+  for (u32 i = 0; i < 3; ++i) (void)second.allocate(64);  // the split has left three
+  second.balance();
+  REQUIRE(Emulated::transact([&] { after = second.allocate(64); }) == kCommitted);
+  CHECK(blocks.contains(after));
+}
+
 /// Two threads replace blocks of random sizes. The first makes most of them, and the second frees most.
-void check_flat(const Sharing& sharing, u64 least) {
+void check_flat(const std::optional<Sharing>& sharing, u64 least) {
   constexpr u64 kMost = 512, kParts = 10, kSteps = 30'000;
   Memory<Native> memory(with(Alloc::kArena), sharing);
   struct Made {
@@ -479,6 +564,7 @@ void check_flat(const Sharing& sharing, u64 least) {
         Rng random(seed);
         for (u64 i = 0; i < kSteps; ++i) {
           Made* made = nullptr;
+          pool->balance();
           if (random.below(4) < (t == 0 ? 3 : 1)) {
             const u64 bytes = least + random.below(kMost - least + 1);
             made = new (pool->allocate(bytes)) Made{bytes};
@@ -505,10 +591,11 @@ void check_flat(const Sharing& sharing, u64 least) {
 }
 
 TEST_CASE("Two threads that free what the other makes hold no more memory after long than after short") {
-  check_flat(Sharing(), 65);
+  check_flat({}, 8);
+  check_flat(Sharing(), 8);
   check_flat(kSlabs, 8);
-  check_flat({.least = 16, .kept_blocks = 40}, 8);
-  check_flat({.classes = Sharing::Classes::kPowers, .least = 16, .kept_blocks = 1, .moved_blocks = 1}, 8);
+  check_flat(Sharing{.least = 16, .kept_blocks = 40}, 8);
+  check_flat(Sharing{.classes = Sharing::Classes::kPowers, .least = 16, .kept_blocks = 1, .moved_blocks = 1}, 8);
 }
 
 }  // namespace

@@ -23,7 +23,10 @@ class Immediate {
     void leave() {}
     void idle() {}
     static constexpr void collect_all() {}
-    [[nodiscard]] static constexpr bool reserve() { return true; }
+    [[nodiscard, gnu::always_inline]] bool reserve() {
+      pool_.balance();
+      return true;
+    }
     template <class Run>
     [[gnu::always_inline]] decltype(auto) decide(const Run& run) {
       return run(*this);
