@@ -219,6 +219,7 @@ class Hybrid : public Optimistic<VersionedLayout<M, Bugs>> {
       std::optional<std::invoke_result_t<const Body&, Tx&>> attempt;
       u32 status = M::contain([&] {
         if (tries_left > 0 && suspends_) {
+          me.pool->balance();
           (void)me.pool->top_up();  // the body makes its blocks inside
           if (!tx.begin_suspended()) return;
         }

@@ -580,7 +580,8 @@ void check_flat(const std::optional<Sharing>& sharing, u64 least) {
     for (std::thread& thread : threads) thread.join();
     if (part == 0) reserved = memory.bytes().reserved;
     CAPTURE(part);
-    CHECK(memory.bytes().reserved <= reserved + kHugePageBytes);
+    // Each pool may keep 128 KiB of each of eleven classes. What moves in a part takes 3 MB.
+    CHECK(memory.bytes().reserved <= reserved + 2 * kHugePageBytes);
   }
   CHECK(wrong == 0);
   PoolLease<Native> pool(memory);

@@ -227,10 +227,7 @@ class Epochs {
     /// Makes room to record all blocks that one attempt can retire. Call it before an operation that may retire,
     /// outside enter and leave. Returns false when memory is out and too many blocks wait to be freed. Never waits:
     /// O(1), or a few scans of all threads.
-    [[nodiscard, gnu::always_inline]] bool reserve() {
-      pool_->balance();
-      return !short_ || refill();
-    }
+    [[nodiscard, gnu::always_inline]] bool reserve() { return !short_ || refill(); }
 
     /// Takes a block that can no longer be found, to free it after the grace period. After a successful reserve it
     /// never fails, for as many blocks as one attempt can retire. O(1), and a scan of all threads once in kBatch calls
