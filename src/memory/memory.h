@@ -37,7 +37,7 @@ class Memory {
       return pool;
     }
     idle_.reserve(pools_.size() + 1);  // so that leave cannot throw
-    pools_.push_back(std::make_unique<Pool<M>>(source_, &exchange_));
+    pools_.push_back(std::make_unique<Pool<M>>(source_, exchange_));
     return *pools_.back();
   }
   /// Takes back a pool from the thread that borrowed it, and passes on what it has too much of. Takes mutexes; never

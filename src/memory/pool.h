@@ -84,9 +84,9 @@ class alignas(kFalseSharingBytes) Pool {
     u64 usable = 0;
   };
 
-  explicit Pool(ChunkSource& source, Exchange* exchange = nullptr)
+  Pool(ChunkSource& source, Exchange& exchange)
       : malloc_(source.config().alloc == MemoryConfig::Alloc::kMalloc),
-        first_counted_(exchange == nullptr || !exchange->counts() ? kClasses : class_of(exchange->least())),
+        first_counted_(exchange.counts() ? class_of(exchange.least()) : kClasses),
         fast_(malloc_ || source.config().fail != nullptr || first_counted_ < kSmallClasses || least_power(exchange) != 0
                   ? 0
                   : kLineBytes),
@@ -159,17 +159,16 @@ class alignas(kFalseSharingBytes) Pool {
   }
   /// Passes on all free blocks beyond one move of each class. Must not be called inside a transaction.
   [[gnu::noinline]] void pass_on_excess() {
-    if (exchange_ == nullptr) return;
     for (u32 size_class = 0; size_class < first_counted_; ++size_class) {
       if (free_[size_class] == nullptr) continue;
-      Free* const last_kept = last_of(free_[size_class], exchange_->sharing().moved(bytes_of(size_class)));
+      Free* const last_kept = last_of(free_[size_class], exchange_.sharing().moved(bytes_of(size_class)));
       Free* const first = std::exchange(last_kept->next, nullptr);
       if (first == nullptr) continue;
       u64 gone = 1;
       Free* last = first;
       for (; last->next != nullptr; last = last->next) ++gone;
       if (size_class >= kSmallClasses) free_lines_ -= gone * lines_of(size_class);
-      exchange_->give(size_class, first, last);
+      exchange_.give(size_class, first, last);
     }
   }
 
@@ -318,18 +317,18 @@ class alignas(kFalseSharingBytes) Pool {
     pass_on(size_class);
   }
   void pass_on(u32 size_class) {
-    const Sharing& sharing = exchange_->sharing();
+    const Sharing& sharing = exchange_.sharing();
     while (kept_[size_class] > sharing.kept(bytes_of(size_class))) share(size_class);
   }
   /// Gives free blocks of a class to the other pools.
   [[gnu::noinline]] void share(u32 size_class) {
-    const u32 gone = exchange_->sharing().moved(bytes_of(size_class));
+    const u32 gone = exchange_.sharing().moved(bytes_of(size_class));
     Free* const first = free_[size_class];
     Free* const last = last_of(first, gone);
     free_[size_class] = last->next;
     kept_[size_class] -= gone;
     if (size_class >= kSmallClasses) free_lines_ -= gone * lines_of(size_class);
-    exchange_->give(size_class, first, last);
+    exchange_.give(size_class, first, last);
   }
   /// Returns the block at place `count` of a list, or the last one of a shorter list.
   static Free* last_of(Free* list, u32 count) {
@@ -345,17 +344,18 @@ class alignas(kFalseSharingBytes) Pool {
       take_shared(std::exchange(wanted_, kClasses));
     }
   }
-  /// Takes free blocks of a class that other pools have given. Returns false if there are none, or if the exchange must
-  /// wait for the end of a transaction.
-  [[gnu::noinline]] bool take_shared(u32 size_class) {
-    if (exchange_ == nullptr) return false;
+  /// Takes free blocks of a class that other pools have given. Returns false if there are none, or if that must wait
+  /// for the end of a transaction.
+  [[gnu::always_inline]] inline bool take_shared(u32 size_class) {
+    return !exchange_.seems_empty(size_class) && take_from_exchange(size_class);
+  }
+  [[gnu::noinline]] bool take_from_exchange(u32 size_class) {
     if (M::in_transaction()) {
       wanted_ = size_class;
       balanced_from_ = live_ - 3 * kUnsharedBytes;  // so that the next balance is one
       return false;
     }
-    if (exchange_->seems_empty(size_class)) return false;
-    Free* block = exchange_->take(size_class);
+    Free* block = exchange_.take(size_class);
     if (block == nullptr) return false;
     while (block != nullptr) {
       Free* const next = block->next;
@@ -387,8 +387,8 @@ class alignas(kFalseSharingBytes) Pool {
       bytes = std::bit_ceil(std::max(bytes, least_power_));
     return class_of(bytes);
   }
-  static u64 least_power(const Exchange* exchange) {
-    return exchange != nullptr && exchange->sharing().classes == Sharing::Classes::kPowers ? exchange->least() : 0;
+  static u64 least_power(const Exchange& exchange) {
+    return exchange.sharing().classes == Sharing::Classes::kPowers ? exchange.least() : 0;
   }
 
   [[gnu::noinline]] void* allocate_slowly(u64 bytes) {
@@ -580,8 +580,8 @@ class alignas(kFalseSharingBytes) Pool {
   u64 chunk_bytes_;
   ChunkSource::Chunk ready_;  // the large block that top_up has promised
   ChunkSource& source_;
-  Exchange* const exchange_;  // null in a memory of one pool
-  const u64 least_power_;     // the smallest class, if the classes are powers of two; otherwise 0
+  Exchange& exchange_;
+  const u64 least_power_;  // the smallest class, if the classes are powers of two; otherwise 0
 };
 
 template <class M>
