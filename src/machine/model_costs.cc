@@ -52,7 +52,7 @@ u64 ModelCosts::cost(const FiberStep& step) {
     case Event::kAbort: return abort_ticks_[step.fiber];
     case Event::kPause: return kPauseTicks;
     case Event::kYield: return kYieldTicks;
-    default: return kAllocationTicks;
+    default: return ModelledWorld::get().memory().ns_of_call() * model::kTicksPerNs;
   }
 }
 

@@ -4,7 +4,8 @@
 // Fibers beyond the model's threads are no threads of its processor: they watch the others, and take no time. While it
 // loads, no time passes either: a loader runs until it waits, and the model learns which thread has written which page.
 //
-// The model has no values for pauses, yields and allocations. They take what is written below.
+// The model has no values for pauses and yields, which take what is written below, nor for the instructions of an
+// allocation: the memory knows them (ModelledMemory::ns_of_call).
 #include <span>
 #include <vector>
 
@@ -15,9 +16,8 @@ namespace latchlab {
 
 class ModelCosts final : public Costs {
  public:
-  static constexpr u64 kPauseTicks = 4 * model::kTicksPerNs;        // about ten cycles
-  static constexpr u64 kYieldTicks = 500 * model::kTicksPerNs;      // a system call that switches to no other thread
-  static constexpr u64 kAllocationTicks = 20 * model::kTicksPerNs;  // the fast path of a common allocator
+  static constexpr u64 kPauseTicks = 4 * model::kTicksPerNs;    // about ten cycles
+  static constexpr u64 kYieldTicks = 500 * model::kTicksPerNs;  // a system call that switches to no other thread
 
   /// For fibers 0 to `threads` - 1, which are the threads of `processor`; it must outlive this.
   ModelCosts(model::Model& processor, u32 threads) : model_(processor), threads_(threads), abort_ticks_(threads) {}

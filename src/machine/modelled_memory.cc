@@ -11,11 +11,8 @@ namespace {
 // Apart from the race finder's arena, and the same in every process, in case code orders or hashes addresses. The
 // kernel may choose another one.
 void* const kModelledHint = reinterpret_cast<void*>(u64{0x7ea000000000});
-constexpr u64 kUnitOfHeap = 16;
 
 constexpr u64 up(u64 value, u64 to) { return (value + to - 1) & ~(to - 1); }
-/// Returns the bytes that a small block takes.
-constexpr u64 taken(u64 bytes) { return up(std::max<u64>(bytes, 1), bytes >= kLineBytes ? kLineBytes : kUnitOfHeap); }
 
 }  // namespace
 
@@ -32,6 +29,13 @@ void ModelledMemory::reset() {
   lines_.clear();
   foreign_.clear();
   live_blocks_ = 0;
+  allocator_.reset();
+}
+
+void ModelledMemory::serve_malloc_by(ModelledMalloc allocator, const PagePlacement& placement) {
+  placement_ = placement;
+  const auto ground = [this](u64 bytes, u64 alignment) { return take(bytes, alignment); };
+  allocator_ = make_allocator(allocator, {.start = arena_, .take = ground}, kMaxFibers + 1);
 }
 
 /// Returns the offset of so many bytes that were never used, or 0 if the arena is full.
@@ -43,9 +47,15 @@ u64 ModelledMemory::take(u64 bytes, u64 alignment) {
 }
 
 void* ModelledMemory::allocate(std::size_t bytes, u32 owner) {
-  if (bytes > kLargestSmall) return map(up(bytes, kSmallPage), kSmallPage);
-  const u64 size = taken(bytes);
-  Heap& heap = heaps_[std::min(owner, kMaxFibers)];
+  if (bytes > largest_small()) return map(up(bytes, kSmallPage), kSmallPage);
+  const u64 size = asked(bytes);
+  if (allocator_) {
+    void* const block = at(allocator_->allocate(owner_of(owner), size));
+    starts_.mark(offset_of(block), size);
+    ++live_blocks_;
+    return block;
+  }
+  Heap& heap = heaps_[owner_of(owner)];
   heap.free.resize(kLargestSmall / kUnitOfHeap + 1);
   std::vector<void*>& free = heap.free[size / kUnitOfHeap];
   void* block = nullptr;
@@ -68,13 +78,18 @@ void* ModelledMemory::allocate(std::size_t bytes, u32 owner) {
 }
 
 std::string ModelledMemory::deallocate(void* p, std::size_t bytes, u32 owner) {
-  if (bytes > kLargestSmall) {
+  if (bytes > largest_small()) {
     unmap(p, up(bytes, kSmallPage));
     return {};
   }
-  Heap& heap = heaps_[std::min(owner, kMaxFibers)];
+  if (allocator_) {
+    allocator_->deallocate(owner_of(owner), offset_of(p), asked(bytes));
+    --live_blocks_;
+    return {};
+  }
+  Heap& heap = heaps_[owner_of(owner)];
   heap.free.resize(kLargestSmall / kUnitOfHeap + 1);
-  heap.free[taken(bytes) / kUnitOfHeap].push_back(p);
+  heap.free[asked(bytes) / kUnitOfHeap].push_back(p);
   --live_blocks_;
   return {};
 }

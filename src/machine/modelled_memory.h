@@ -5,19 +5,24 @@
 //     span     |block|block|block|                 small blocks of one fiber; freed ones wait in lists by size
 //
 // A fiber's list gets what it frees itself, like the caches of common allocators. There are no bytes between blocks.
+// The model of an allocator may take the place of these lists (serve_malloc_by).
 //
 // The model knows memory by addresses that are the same in every run: the offset in the arena, and beyond it the lines
 // elsewhere, in the order of their first use.
+#include <algorithm>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "src/base/types.h"
+#include "src/machine/allocator_model.h"
 #include "src/machine/block_starts.h"
 #include "src/machine/fiber_set.h"
 #include "src/machine/foreign_lines.h"
 #include "src/machine/sparse_lines.h"
+#include "src/memory/numa.h"
 
 namespace latchlab {
 
@@ -31,11 +36,31 @@ class ModelledMemory {
   ModelledMemory(const ModelledMemory&) = delete;
   ModelledMemory& operator=(const ModelledMemory&) = delete;
 
-  /// Forgets every block, every mapping and every line.
+  /// Forgets every block, every mapping, every line and the model of an allocator.
   void reset();
 
+  /// Lets a model serve all blocks from now on, from pages that are placed so; call it when there are no blocks.
+  void serve_malloc_by(ModelledMalloc allocator, const PagePlacement& placement = {});
+  /// Returns that model, or null.
+  AllocatorModel* allocator() { return allocator_.get(); }
+  /// Returns where the program wants the pages of that model.
+  const PagePlacement& placement() const { return placement_; }
+  /// Returns the number by which a model knows a fiber.
+  static u32 owner_of(u32 fiber) { return std::min(fiber, kMaxFibers); }
+  /// Returns the nanoseconds of the instructions of an allocation or a deallocation.
+  u64 ns_of_call() const { return allocator_ ? allocator_->ns_of_call() : kCallNs; }
+  /// Returns the bytes that an allocator is asked for, for a block of `bytes`.
+  static constexpr u64 asked(u64 bytes) {
+    const u64 unit = bytes >= kLineBytes ? kLineBytes : kUnitOfHeap;
+    return (std::max<u64>(bytes, 1) + unit - 1) & ~(unit - 1);
+  }
+  /// Returns the largest block that is not a mapping of its own.
+  u64 largest_small() const { return allocator_ ? allocator_->largest() : kLargestSmall; }
+  /// Returns the address of an offset.
+  char* at(u64 offset) { return arena_ + offset; }
+
   /// Allocates a block, or returns null if the arena is full. Blocks of 64 bytes or more are aligned to 64, others to
-  /// 16. Contents are undefined. `owner`: the fiber; ~0u outside virtual time.
+  /// 16. Contents are undefined. `owner`: the fiber; ~0u outside virtual time. A model must need no call of the kernel.
   [[nodiscard]] void* allocate(std::size_t bytes, u32 owner);
   /// Frees a block of as many bytes; returns "".
   std::string deallocate(void* p, std::size_t bytes, u32 owner);
@@ -89,8 +114,10 @@ class ModelledMemory {
   static constexpr u32 kForeignLines = 1u << 30;
   static constexpr u64 kMostMapped = u64{16} << 30;
   static constexpr u64 kSpanBytes = 64 << 10;
+  static constexpr u64 kUnitOfHeap = 16;
   static constexpr u64 kLargestSmall = 8 << 10;
   static constexpr u64 kSmallPage = 4096;
+  static constexpr u64 kCallNs = 20;  // the fast path of a common allocator
 
   /// The small blocks of one fiber.
   struct Heap {
@@ -109,6 +136,8 @@ class ModelledMemory {
   SparseLines<Line> lines_;
   ForeignLines foreign_{kForeignLines};
   u64 live_blocks_ = 0;
+  std::unique_ptr<AllocatorModel> allocator_;  // null: heaps_
+  PagePlacement placement_;
 };
 
 }  // namespace latchlab

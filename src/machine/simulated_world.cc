@@ -293,11 +293,15 @@ void* VirtualWorld<Traits>::allocate(std::size_t bytes) {
     take_turn(fiber, AbortMoment::kAccess);
     event(fiber, Event::kMemory);
   }
-  void* const block = memory_.allocate(bytes, me ? me->id : ~0u);
   if constexpr (Traits::kModels) {
+    AllocatorModel* const allocator = memory_.allocator();
+    void* const block =
+        allocator ? allocate_by_model(fiber, *allocator, bytes) : memory_.allocate(bytes, me ? me->id : ~0u);
     if (costs_ && block) costs_->allocated(fiber.id, memory_.address_of(block), bytes);
+    return block;
+  } else {
+    return memory_.allocate(bytes, me ? me->id : ~0u);
   }
-  return block;
 }
 
 template <class Traits>
@@ -314,11 +318,101 @@ void VirtualWorld<Traits>::deallocate(void* p, std::size_t bytes) {
   }
   if constexpr (Traits::kModels) {
     if (costs_) costs_->freed(fiber.id, memory_.address_of(p), bytes);
+    if (AllocatorModel* const allocator = memory_.allocator()) return deallocate_by_model(fiber, *allocator, p, bytes);
   }
   const std::string complaint = memory_.deallocate(p, bytes, me ? me->id : ~0u);
   if (!complaint.empty()) fail(complaint);
 }
+
 // ---------------------------------------------------------------- what only models see
+
+/// Takes a block as the model of an allocator does. No other fiber runs before the block is taken.
+template <class Traits>
+void* VirtualWorld<Traits>::allocate_by_model(Fiber& fiber, AllocatorModel& allocator, std::size_t bytes)
+  requires(Traits::kModels)
+{
+  const u32 number = me ? me->id : ~0u, owner = Memory::owner_of(number);
+  if (bytes > memory_.largest_small()) {
+    trap(KernelCall::kMap);
+    void* const block = memory_.allocate(bytes, number);
+    if (block != nullptr) mapped(block, bytes, false, memory_.placement());
+    return block;
+  }
+  allocator.begin(owner);
+  while (const std::optional<KernelCall> call = allocator.needs(owner, Memory::asked(bytes))) {
+    trap(*call);
+    const auto fresh = allocator.grown(owner, Memory::asked(bytes));
+    if (!fresh) return nullptr;
+    if (fresh->bytes != 0) mapped(memory_.at(fresh->offset), fresh->bytes, false, memory_.placement());
+  }
+  /// Gives the block back if a reference of the allocator ends the transaction.
+  struct Undone {
+    ~Undone() {
+      if (block != nullptr) (void)memory.deallocate(block, bytes, number);
+    }
+    Memory& memory;
+    std::size_t bytes;
+    u32 number;
+    void* block;
+  } undone{memory_, bytes, number, memory_.allocate(bytes, number)};
+  follow(fiber, allocator);
+  return std::exchange(undone.block, nullptr);
+}
+
+template <class Traits>
+void VirtualWorld<Traits>::deallocate_by_model(Fiber& fiber, AllocatorModel& allocator, void* p, std::size_t bytes)
+  requires(Traits::kModels)
+{
+  const u32 number = me ? me->id : ~0u;
+  if (bytes > memory_.largest_small()) {
+    trap(KernelCall::kMap);
+    unmapped(p, bytes);
+    (void)memory_.deallocate(p, bytes, number);
+    return;
+  }
+  allocator.begin(Memory::owner_of(number));
+  (void)memory_.deallocate(p, bytes, number);
+  follow(fiber, allocator);
+}
+
+/// Makes the references of the fiber's last call of the allocator; in virtual time only.
+template <class Traits>
+void VirtualWorld<Traits>::follow(Fiber& fiber, const AllocatorModel& allocator)
+  requires(Traits::kModels)
+{
+  if (!me || fiber.transaction.unwinding()) return;
+  using Kind = AllocatorModel::Touch::Kind;
+  for (const AllocatorModel::Touch& touch : allocator.touched(Memory::owner_of(fiber.id))) {
+    auto* const word = reinterpret_cast<u64*>(memory_.at(touch.at));
+    switch (touch.kind) {
+      case Kind::kLoad: access(fiber, word, sizeof(u64), Event::kLoad); break;
+      case Kind::kStore: access(fiber, word, sizeof(u64), Event::kStore); break;
+      case Kind::kChange: access(fiber, word, sizeof(u64), Event::kReadModifyWrite); break;
+      case Kind::kLock: take_lock(fiber, word); break;
+      case Kind::kUnlock:
+        if (write(word, Event::kStore)) *word = 0;
+        break;
+    }
+  }
+}
+
+/// Takes a lock of the allocator. A transaction that finds it taken would sleep in the kernel, so it aborts.
+template <class Traits>
+void VirtualWorld<Traits>::take_lock(Fiber& fiber, u64* word)
+  requires(Traits::kModels)
+{
+  for (;;) {
+    read(word, sizeof(u64));
+    if (*word == 0) {
+      if (!write(word, Event::kReadModifyWrite)) return;
+      if (std::exchange(*word, 1) == 0) return;
+    } else if (fiber.transaction.running()) {
+      abort(0);
+    } else {
+      park(word);
+    }
+  }
+}
 
 template <class Traits>
 void VirtualWorld<Traits>::prefetch(const void* p) {

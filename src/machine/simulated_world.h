@@ -233,6 +233,14 @@ class VirtualWorld {
   void end_transactions(Fiber& fiber, u64 at);
   void await_turn(Fiber& fiber);
   void take_turn(Fiber& fiber, AbortMoment moment);
+  void* allocate_by_model(Fiber& fiber, AllocatorModel& allocator, std::size_t bytes)
+    requires(Traits::kModels);
+  void deallocate_by_model(Fiber& fiber, AllocatorModel& allocator, void* p, std::size_t bytes)
+    requires(Traits::kModels);
+  void follow(Fiber& fiber, const AllocatorModel& allocator)
+    requires(Traits::kModels);
+  void take_lock(Fiber& fiber, u64* word)
+    requires(Traits::kModels);
   void add_to_sets(Fiber& fiber, typename Memory::Line& line, u32 number, bool writes, u64 at);
   void undo(Fiber& fiber, u32 status, u64 at);
   void doom(Fiber& victim, u32 status, u64 at);
