@@ -57,6 +57,9 @@ TrialResult run_modelled(const Pair& pair, const Plan& plan, Progress& progress)
   const ModelledMachine& machine = *plan.model;
   ModelledWorld::get().reset();
   ModelledTeam team(machine.file, plan.seats.cpus);  // before the index takes any memory, whose pages it has to know
+  if (const auto allocator = modelled_malloc(plan.config.alloc)) {
+    ModelledWorld::get().memory().serve_malloc_by(*allocator, plan.pages);
+  }
   const std::unique_ptr<Trial> trial = pair.make_trial(plan, memory_config_of(plan));
   TrialResult result = document(plan, machine.topology, run_trial(*trial, plan, machine.topology, team, progress));
   mark_modelled(result, plan);

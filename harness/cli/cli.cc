@@ -272,7 +272,8 @@ RunCommand parse_run(const std::vector<std::string>& args, const Surroundings& h
     return command;
   }
   for (const Plan& run : command.runs) {
-    const bool calls = run.skip.empty() && run.own_memory.empty() && calls_malloc(run.config.alloc);
+    const bool calls =
+        run.skip.empty() && run.own_memory.empty() && run.model == nullptr && calls_malloc(run.config.alloc);
     if (calls && std::ranges::count(command.mallocs, run.config.alloc) == 0)
       command.mallocs.push_back(run.config.alloc);
   }

@@ -52,9 +52,6 @@ std::string why_not_modelled(const Plan& plan, const Pair& pair) {
   if (pair.elides && !file.parameters().htm.present) {
     return fmt::format("--sync: {} needs transactions, which {} has not", config.sync.str(), file.name());
   }
-  if (calls_malloc(config.alloc)) {
-    return fmt::format("--alloc: {} is not modelled; arena and arena+touch are", word(config.alloc));
-  }
   if (config.sized()) return "--value-size: the store of sized values is not modelled";
   if (config.clear_accessed_ns != 0) return "--clear-accessed: Accessed bits are not modelled";
   if (config.preempt) return "--preempt: virtual time has no signals";

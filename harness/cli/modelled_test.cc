@@ -66,10 +66,16 @@ TEST_CASE("a modelled run places memory on the machine's clusters", "[cli]") {
   CHECK(contains(refused_by_model({"--machine=haswell-ep", "--mem=bind:4"}), "there is no node 4"));
 }
 
+TEST_CASE("a modelled run needs no library of malloc, and no process of its own", "[cli]") {
+  const auto runs = std::get<RunCommand>(
+      parse_modelled({"--index=art", "--machine=haswell-ep", "--alloc={malloc,tcmalloc,jemalloc,mimalloc,tbb,arena}"}));
+  CHECK(runs.runs.size() == 6);
+  CHECK(runs.mallocs.empty());
+}
+
 TEST_CASE("what does not go with a modelled machine is refused in one line", "[cli]") {
   for (const auto& [args, part] : std::vector<std::pair<Lines, std::string>>{
            {{"--threads=57"}, "--threads: haswell-ep has 56 hardware threads for 57"},
-           {{"--alloc=jemalloc"}, "--alloc: jemalloc is not modelled"},
            {{"--value-size=100"}, "--value-size: the store of sized values is not modelled"},
            {{"--clear-accessed=1s"}, "--clear-accessed: "},
            {{"--pmu=core"}, "--pmu: "},

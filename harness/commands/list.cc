@@ -166,7 +166,7 @@ Entries allocators() {
           {"mimalloc", "the same with mimalloc"},
           {"tbb",
            "the same with oneTBB's scalable allocator; if a list has several of these five, each run is a process "
-           "of its own"},
+           "of its own; with --machine each is a model of the allocator"},
           {"arena", "a pool for each thread; pages are faulted in on first use"},
           {"arena+touch", "a pool for each thread; pages are touched before nodes are put there"}};
 }

@@ -49,6 +49,19 @@ std::shared_ptr<const ModelledMachine> modelled_machine(const Spec& spec) {
       ModelledMachine{.file = std::move(file), .scale = scale, .topology = std::move(topology)});
 }
 
+std::optional<ModelledMalloc> modelled_malloc(Alloc alloc) {
+  switch (alloc) {
+    case Alloc::kMalloc: return ModelledMalloc::kGlibc;
+    case Alloc::kTcmalloc: return ModelledMalloc::kTcmalloc;
+    case Alloc::kJemalloc: return ModelledMalloc::kJemalloc;
+    case Alloc::kMimalloc: return ModelledMalloc::kMimalloc;
+    case Alloc::kTbb: return ModelledMalloc::kTbb;
+    case Alloc::kArena:
+    case Alloc::kArenaTouch: break;
+  }
+  return std::nullopt;
+}
+
 ModelInfo info_of(const ModelledMachine& machine, u64 seed, u64 warmup_operations) {
   ModelInfo info{.name = machine.file.name(),
                  .digest = machine.file.digest(),

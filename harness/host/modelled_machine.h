@@ -6,10 +6,13 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 
+#include "harness/config/config.h"
 #include "harness/host/environment.h"
 #include "harness/host/topology.h"
 #include "src/base/spec.h"
+#include "src/machine/allocator_model.h"
 #include "src/model/machine_file.h"
 
 namespace latchlab {
@@ -31,6 +34,9 @@ void complete_machine(Spec& spec, bool standard_scale);
 
 /// Returns the machine of a complete spec: haswell-ep:scale=16,qpi.gbps=2x or file:PATH. Throws InputError.
 [[nodiscard]] std::shared_ptr<const ModelledMachine> modelled_machine(const Spec& spec);
+
+/// Returns the model of the allocator that serves the blocks of a run; nothing for arenas.
+[[nodiscard]] std::optional<ModelledMalloc> modelled_malloc(Alloc);
 
 /// Returns what a result says of the machine of a run, of which it is given the seed and the length of the warm-up.
 [[nodiscard]] ModelInfo info_of(const ModelledMachine& machine, u64 seed, u64 warmup_operations);

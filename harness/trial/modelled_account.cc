@@ -24,6 +24,7 @@ void mark_modelled(TrialResult& result, const Plan& plan) {
   none(health.voluntary_switches, health.involuntary_switches, health.migrations, health.steal_share,
        health.on_processor, health.load_before);
   MemoryUse& memory = result.memory;
+  if (calls_malloc(plan.config.alloc)) none(memory.malloc);
   none(memory.page_bytes, memory.huge_share, memory.rss, memory.minor_faults, memory.major_faults);
   none(result.placement.page_nodes, result.pmu);
   result.limits = no_limits("the machine is modelled");

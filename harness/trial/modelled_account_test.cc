@@ -41,6 +41,9 @@ Plan modelled_plan(u32 threads) {
 TrialResult modelled_run(const Plan& plan) {
   ModelledWorld::get().reset();
   ModelledTeam team(plan.model->file, plan.seats.cpus);
+  if (const auto allocator = modelled_malloc(plan.config.alloc)) {
+    ModelledWorld::get().memory().serve_malloc_by(*allocator, plan.pages);
+  }
   TrialOf<ModelledArt> trial(plan);
   const auto progress = make_progress(ProgressMode::kNone);
   const Topology& topology = plan.model->topology;
@@ -69,6 +72,16 @@ TEST_CASE("a modelled run: its status says so, and nothing of this machine is in
   CHECK(result.memory.rss.reason == "the machine is modelled");
   REQUIRE(result.placement.threads.size() == 4);
   CHECK(result.placement.threads[3].observed_cpu.value == 3);
+  CHECK(result.memory.malloc.reason == "nodes are not from malloc");
+}
+
+TEST_CASE("a modelled run: blocks of malloc come from the model of an allocator", "[trial]") {
+  Plan plan = modelled_plan(4);
+  plan.config.alloc = Alloc::kMalloc;
+  const TrialResult by_model = modelled_run(plan);
+  CHECK(by_model.status == Status::kModelled);
+  CHECK(by_model.memory.malloc.reason == "the machine is modelled");
+  CHECK(by_model.validation.passed.value == true);
 }
 
 TEST_CASE("a modelled run: loading takes no virtual time, and the warm-up is counted", "[trial]") {
