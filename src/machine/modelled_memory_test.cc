@@ -109,7 +109,7 @@ TEST_CASE("modelled memory: mappings are zero, aligned, large, and used again", 
   ModelledMemory memory;
   auto* const huge = static_cast<char*>(memory.map(u64{1} << 30, u64{2} << 20));
   REQUIRE(huge != nullptr);
-  CHECK(reinterpret_cast<u64>(huge) % (u64{2} << 20) == 0);
+  CHECK(memory.address_of(huge) % (u64{2} << 20) == 0);
   huge[123] = 1;
   void* const small = memory.map(u64{1} << 30, 4096);
   memory.unmap(small, u64{1} << 30);
