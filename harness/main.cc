@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <exception>
+#include <memory>
 #include <string>
 #include <type_traits>
 #include <variant>
@@ -18,6 +19,7 @@
 #include "harness/commands/explain.h"
 #include "harness/commands/hdr.h"
 #include "harness/commands/list.h"
+#include "harness/commands/machine_survey.h"
 #include "harness/commands/plan.h"
 #include "harness/commands/rows_table.h"
 #include "harness/commands/survey.h"
@@ -60,6 +62,11 @@ int run_limits(const LimitsCommand& command, const Topology& topology) {
   plan.pages = placement_of_limits(topology, seats, command.plan.pages);
   const Survey survey = survey_limits(command.plan.config, plan, topology, *make_progress(command.progress));
   print(command.json ? json_of(survey).dump(-1, ' ', false, Json::error_handler_t::replace) + '\n' : table_of(survey));
+  if (!command.write_machine.empty() && !stop_requested()) {
+    const std::unique_ptr<Progress> progress = make_progress(command.progress);
+    const MachineSurvey machine = survey_machine(plan, topology, survey, *progress);
+    if (!stop_requested()) say(write_machine(command.write_machine, command.like, machine));
+  }
   return stop_requested() ? 130 : 0;
 }
 

@@ -1,9 +1,13 @@
 #include "harness/cli/parse_commands.h"
 
+#include <unistd.h>
+
 #include <algorithm>
+#include <cerrno>
 #include <filesystem>
 #include <iterator>
 #include <set>
+#include <system_error>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -11,10 +15,12 @@
 #include "harness/cli/check.h"
 #include "harness/cli/given.h"
 #include "harness/cli/options.h"
+#include "harness/commands/machine_survey.h"
 #include "harness/config/values.h"
 #include "harness/host/limits.h"
 #include "harness/host/placement.h"
 #include "src/base/error.h"
+#include "src/base/printable.h"
 #include "src/base/spec.h"
 
 namespace latchlab {
@@ -160,16 +166,40 @@ CompareCommand parse_compare(const std::vector<std::string>& args) {
   return command;
 }
 
+namespace {
+
+/// Refuses what would be found out only after the measurement: a file that exists, or that cannot be written.
+void check_new_file(const std::string& path) {
+  const auto fail = [&](std::string_view why) {
+    return InputError(fmt::format("--write-machine: '{}' {}", printable(path), why));
+  };
+  std::error_code error;
+  if (std::filesystem::symlink_status(path, error).type() != std::filesystem::file_type::not_found)
+    throw fail("exists; name a new file");
+  const std::filesystem::path folder = std::filesystem::path(path).parent_path();
+  if (access(folder.empty() ? "." : folder.c_str(), W_OK | X_OK) != 0)
+    throw fail(fmt::format("cannot be made: {}", std::generic_category().message(errno)));
+  if (std::filesystem::path(path).stem().empty()) throw fail("names no file");
+}
+
+}  // namespace
+
 LimitsCommand parse_limits(const std::vector<std::string>& args, const Surroundings& surroundings) {
   static const OptionEntry kFootprint{"footprint", "BYTES", "", "", nullptr};
+  static const OptionEntry kWriteMachine{"write-machine", "FILE", "", "", nullptr};
+  static const OptionEntry kLike{"like", "NAME", "", "", nullptr};
   static const std::vector<std::string> kPlaces{"threads", "pin", "smt", "mem", "hugepages"};
   Given given = read_options(args, [](const std::string& name) -> const OptionEntry& {
-    if (name == kFootprint.name) return kFootprint;
+    for (const OptionEntry* own : {&kFootprint, &kWriteMachine, &kLike}) {
+      if (name == own->name) return *own;
+    }
     if (name == "json" || name == "progress" || std::find(kPlaces.begin(), kPlaces.end(), name) != kPlaces.end()) {
       return option_row(name);
     }
-    throw InputError(fmt::format("limits: --{} has no meaning here; there are --footprint, --{}, --json and --progress",
-                                 name, fmt::join(kPlaces, ", --")));
+    throw InputError(fmt::format(
+        "limits: --{} has no meaning here; there are --footprint, --{}, --write-machine, --like, --json and "
+        "--progress",
+        name, fmt::join(kPlaces, ", --")));
   });
   LimitsCommand command;
   command.json = take(given, "json").has_value();
@@ -187,6 +217,17 @@ LimitsCommand parse_limits(const std::vector<std::string>& args, const Surroundi
   command.plan.seats = seat(surroundings.topology, command.plan.config);
   place_memory(command.plan, surroundings.topology);
   if (!command.plan.mem_degraded.empty()) throw InputError(command.plan.mem_degraded);
+  if (const auto file = take(given, "write-machine")) {
+    check_new_file(*file);
+    (void)shape_of(surroundings.topology);
+    command.write_machine = *file;
+  }
+  if (const auto like = take(given, "like")) {
+    if (command.write_machine.empty())
+      throw InputError("--like: it is for --write-machine=FILE, which is missing; leave it out or name a file");
+    (void)model::MachineFile::of(Spec::parse(*like));
+    command.like = *like;
+  }
   return command;
 }
 

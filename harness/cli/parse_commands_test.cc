@@ -92,6 +92,25 @@ TEST_CASE("compare takes files and folders, and limits takes options of placemen
   CHECK(contains(error_of({"limits", "--mem=bind:999"}), "--mem=bind:999: there is no node 999"));
 }
 
+TEST_CASE("limits writes a machine file only where there is none, like a machine that exists", "[cli]") {
+  const TemporaryFile there("old");
+  const std::string path = there.path() + ".toml";
+  const auto plain = std::get<LimitsCommand>(parse({"limits", "--write-machine=" + path}));
+  CHECK(plain.write_machine == path);
+  CHECK(plain.like.empty());
+  CHECK(std::get<LimitsCommand>(parse({"limits", "--like=epyc", "--write-machine=" + path})).like == "epyc");
+  CHECK_FALSE(std::filesystem::exists(path));
+  CHECK(error_of({"limits", "--write-machine=" + there.path()}) ==
+        "--write-machine: '" + there.path() + "' exists; name a new file");
+  CHECK(error_of({"limits", "--write-machine=/nowhere/x.toml"}) ==
+        "--write-machine: '/nowhere/x.toml' cannot be made: No such file or directory");
+  CHECK(error_of({"limits", "--like=epyc"}) ==
+        "--like: it is for --write-machine=FILE, which is missing; leave it out or name a file");
+  CHECK(contains(error_of({"limits", "--write-machine=" + path, "--like=epic"}),
+                 "machine 'epic' is unknown; did you mean 'epyc'?; there are "));
+  CHECK(contains(error_of({"limits", "--write-machine="}), "--write-machine: the value is missing"));
+}
+
 TEST_CASE("the help of limits shows each option that limits takes, and no other", "[cli]") {
   const std::string help = help_text(kRegistry, "limits");
   for (const OptionEntry& row : option_rows()) {

@@ -241,11 +241,13 @@ void measure_lines(Survey& survey, const LimitsPlan& plan, Progress& progress) {
   survey.batches = measure_batches(plan, buffer, std::make_index_sequence<kBatches.size()>());
   survey.locked_ns = locked_ns(plan, buffer);
   progress.begin("stream", 0, 0);
-  survey.read_gb = stream(plan, buffer, read_lines);
+  survey.read_gb = read_gb_of(plan, buffer);
   survey.write_gb = stream(plan, buffer, write_lines);
 }
 
 }  // namespace
+
+double read_gb_of(const LimitsPlan& plan, const LineBuffer& buffer) { return stream(plan, buffer, read_lines); }
 
 OrReason<double> Survey::random_gb() const {
   return then(limits.independent_ns,

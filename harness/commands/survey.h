@@ -112,6 +112,9 @@ void describe(Like<Survey> auto& s, auto& field) {
 [[nodiscard]] Survey survey_limits(const Config& config, const LimitsPlan& plan, const Topology& topology,
                                    Progress& progress);
 
+/// Returns the 10^9 bytes a second that the threads of the plan read from the buffer in order, all together.
+[[nodiscard]] double read_gb_of(const LimitsPlan& plan, const LineBuffer& buffer);
+
 /// The time of an operation of one random line, by the loop of a run (survey_operation.cc).
 struct OperationCost {
   OrReason<double> ns;

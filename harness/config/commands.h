@@ -96,8 +96,10 @@ struct CompareCommand {
 };
 
 struct LimitsCommand {
-  Plan plan;          ///< the threads, their placement and the pages
-  u64 footprint = 0;  ///< bytes
+  Plan plan;                  ///< the threads, their placement and the pages
+  u64 footprint = 0;          ///< bytes
+  std::string write_machine;  ///< a new file for this machine as a modelled one; empty for none
+  std::string like;           ///< the machine of all values that are not measured; empty for the nearest shipped one
   bool json = false;
   ProgressMode progress = ProgressMode::kAuto;
 };
