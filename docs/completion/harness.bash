@@ -41,7 +41,7 @@ _harness() {
     -*)
       case $command in
         compare) words="--effect= --json --seed=" ;;
-        limits) words="--threads= --footprint= --pin= --smt= --mem= --hugepages= --json --progress=" ;;
+        limits) words="--threads= --footprint= --pin= --smt= --mem= --hugepages= --json --progress= --write-machine= --like=" ;;
         experiment) words="--quick --full --dry-run --redraw --paper --width= --height= --font-size= --out= --on= --binary= --emit=" ;;
         export) words="--format= --series --out=" ;;
         doctor) words="--machine=" ;;

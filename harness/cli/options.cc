@@ -199,8 +199,8 @@ const std::vector<CommandEntry>& command_rows() {
        "[--effect=3%] [--json] [--seed=N]\n"},
       {"limits", "[--threads=N]", "measures the machine's limits without an index",
        "[--footprint=1Gi] [--threads=N] [--pin=PLACEMENT] [--smt=KIND] [--mem=NODES] [--hugepages=KIND] [--json]\n"
-       "[--progress=KIND] [--write-machine=FILE [--like=NAME]]. --write-machine makes the file of a modelled machine\n"
-       "that is like this one. What cannot be measured is as in NAME, by default the nearest shipped machine.\n"},
+       "[--progress=KIND] [--write-machine=FILE [--like=NAME]]. FILE gets a modelled machine that is like this one.\n"
+       "What cannot be measured is as in NAME, by default the nearest shipped machine.\n"},
       {"explain", "RESULT [BASE]", "explains a JSON document, and suggests what to try", ""},
       {"hdr", "RESULT [NAME]", "exports its latency histograms as an HdrHistogram log, or one as .hgrm", ""},
       {"rows", "RESULT", "prints the rows of --rows in Wiscer's columns", ""},
