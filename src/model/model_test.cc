@@ -220,6 +220,20 @@ TEST_CASE("Model: other numbers for the same threads on the same places change n
   }
 }
 
+TEST_CASE("Model: a store takes the instructions of a reference and its own, and a load does not") {
+  const auto ns = [](Kind kind, std::string_view changes) {
+    const MachineFile file = quiet(changes);
+    Threads t(file, {0});
+    t.model.mapped(kBase, 2 * kMiB, {}, true);
+    t.model.loaded(0, kBase, 2 * kMiB);
+    for (int i = 0; i < 1000; ++i) t.access(0, kind, kBase);
+    return t.fenced_ns(0);
+  };
+  const double more = 1000 * 36 / 2 / 3.6;  // two instructions a cycle, at 3.6 GHz
+  CHECK(ns(Kind::kStore, ",core.per_store=36") - ns(Kind::kStore, "") == Approx(more).epsilon(0.01));
+  CHECK(ns(Kind::kLoad, ",core.per_store=36") == ns(Kind::kLoad, ""));
+}
+
 TEST_CASE("Model: a prefetch hides a miss, and so does the end of an operation") {
   const MachineFile file = quiet(",core.per_operation=10");
   const auto ns = [&](bool prefetches, bool in_one_operation) {
