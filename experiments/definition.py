@@ -4,23 +4,25 @@
     command              the command of the harness that measures a point, if that is not a run: limits
     run                  options of every run
     [quick], [full]      run: options of that mode; replicates: how many runs each point has
+    [modelled]           the same for runs on a modelled machine (--machine); without it, no options and 5 replicates. There --time
+                         and --warmup of this file do not count: they are lengths for a real machine
     [[panel]]            one chart
       title
-      x                  {option, title, quick, full}: an option of the command line and its values in either mode; without
-                         full, both modes have the values of quick. "processors" stands for 1, 2, 4, ... up to the processors
-                         of this machine. scale = "log" spaces doubling values evenly; "steps" connects words that are
+      x                  {option, title, quick, full, modelled}: an option of the command line and its values in each mode;
+                         without full they are those of quick, and without modelled those of full. "processors" stands for
+                         1, 2, 4, ... up to the processors of the machine. scale = "log" spaces doubling values evenly; "steps" connects words that are
                          increasing amounts of one thing. {each = "batches.lines", ...} takes the points from one document:
                          from the entry of its list `batches` whose `lines` is x
       y                  a word of METRICS; or {title, scale} if each curve names its number: "log" spaces doubling values evenly
       run                options of the panel's runs
       order              names of curves from the best to the worst, if only their order was published
-      note               text beside the title of the panel; quick_note, full_note: in that mode only
+      note               text beside the title of the panel; quick_note, full_note, modelled_note: in that mode only
       [[panel.curve]]    name, run; only: values of x at which it is measured, if not all; at: its number in the document, or in
                          the entry of the list, such as "best_batch.ns"
       [[panel.published]] name, points: [[x, y], ...]
       [[panel.rerun]]    the same, for unpublished numbers from a run of the original's code
 
-In options of a panel or a curve, "processors" is the number of processors of this machine: "--threads=processors".
+In options of a panel or a curve, "processors" is the number of processors of the machine: "--threads=processors".
 A later option replaces an earlier one of the same name, in this order: experiment, mode, the user's own, panel, curve, x. The user's
 options must not include those that distinguish the points of the figure.
 """
@@ -40,7 +42,9 @@ OF_ONE_RUN = {
     "--topology": "it only plans; give it to harness",
 }
 FOLDER = pathlib.Path(__file__).resolve().parent
-MODES = ("quick", "full")
+MODES = ("quick", "full", "modelled")
+MEASURED_LENGTHS = ("--time", "--warmup")   # options of a file that do not count in modelled runs
+SEEDS = 5   # replicates of a modelled run, if the file names none
 
 
 def at(*keys):
@@ -183,6 +187,8 @@ class Experiment:
     panels: list
     points: list
     command: str = ""  # empty: a run
+    machine: str = ""  # the modelled machine, as --machine takes it; empty: runs are measured
+    beside: list = field(default_factory=list)  # lines that say where the numbers of `Panel.beside` that are not of the file come from
 
     def distinct(self):
         """Returns one point for each list of options, since several points may be numbers of one run."""
@@ -195,6 +201,7 @@ class Experiment:
             f"{self.mode}: {' '.join(common)}",
             f"medians of {self.replicates} runs, each a process of its own{'' if self.command else ' with a seed of its own'}; thin "
             "lines go from the least to the most",
+            *self.beside,
         ]
 
 
@@ -304,6 +311,7 @@ def read_panel(table, mode, processors=None):
     x_title = axis.take("title", str)
     values = {"quick": axis.rest.pop("quick", None)}
     values["full"] = axis.rest.pop("full", values["quick"])
+    values["modelled"] = axis.rest.pop("modelled", values["full"])
     scale = axis.words("scale", ("linear", "log", "steps"), "linear")
     axis.done()
     for m, given in values.items():
@@ -330,7 +338,8 @@ def read_panel(table, mode, processors=None):
     for curve in table.tables("curve"):
         options = [option.replace("=processors", f"={processors}") for option in merged(run, curve.options())]
         path = "" if y else curve.take("at", str)
-        panel.curves.append(Curve(curve.take("name", str), options, curve.take("only", list, []), path))
+        name = curve.take("name", str)
+        panel.curves.append(Curve(f"{name} (modelled)" if mode == "modelled" else name, options, curve.take("only", list, []), path))
         curve.done()
     for key, origin in BESIDE.items():
         for beside in table.tables(key, []):
@@ -343,9 +352,9 @@ def read_panel(table, mode, processors=None):
     return panel
 
 
-def load(name, mode, own=(), processors=None):
+def load(name, mode, own=(), processors=None, machine=""):
     """Returns the experiment with its points. `own` has the user's options. `processors` is the number of processors of the machine
-    that ran it, if not this one. Raises InputError."""
+    that ran it, if not this one. `machine` names the modelled machine in the mode `modelled`. Raises InputError."""
     path = FOLDER / f"{name}.toml"
     if name not in names():
         raise InputError(f"there is no experiment '{name}'; there are {', '.join(names())}")
@@ -355,8 +364,9 @@ def load(name, mode, own=(), processors=None):
         raise InputError(f"experiments/{path.name}: {error}") from None
     modes = {}
     for m in MODES:
-        of_mode = Table(f"{table.where}: {m}", table.take(m, dict))
-        modes[m] = (of_mode.options(), of_mode.take("replicates", int))
+        is_modelled = m == "modelled"
+        of_mode = Table(f"{table.where}: {m}", table.take(m, dict, {} if is_modelled else None))
+        modes[m] = (of_mode.options(), of_mode.take("replicates", int, SEEDS if is_modelled else None))
         of_mode.done()
     run, (mode_run, replicates) = table.options(), modes[mode]
     experiment = Experiment(
@@ -368,9 +378,14 @@ def load(name, mode, own=(), processors=None):
         panels=[read_panel(panel, mode, processors) for panel in table.tables("panel")],
         points=[],
         command=table.words("command", COMMANDS, ""),
+        machine=machine,
     )
     table.done()
+    if machine and experiment.command:
+        raise InputError(f"--machine: {name} measures this machine by `harness {experiment.command}`; there is nothing to model")
     for option in own:
+        if name_of(option) == "--machine":
+            raise InputError(f"{option}: stands before '--', since it changes the points of the figure")
         if name_of(option) in OF_ONE_RUN:
             raise InputError(f"{option}: {OF_ONE_RUN[name_of(option)]}")
         if name_of(option) == "--seed" and not option.removeprefix("--seed=").isdecimal():
@@ -384,6 +399,10 @@ def load(name, mode, own=(), processors=None):
             for x in panel.x:
                 if not curve.only or x in curve.only:
                     place = [] if panel.each else [f"--{panel.option}={x}"]
-                    arguments = merged(command, run, mode_run, own, curve.run, place)
+                    given = [run, curve.run]
+                    if mode == "modelled":
+                        given = [[option for option in of if option.split("=")[0] not in MEASURED_LENGTHS] for of in given]
+                    model = [f"--machine={machine}"] if machine else []
+                    arguments = merged(command, model, given[0], mode_run, own, given[1], place)
                     experiment.points.append(Point(i, curve.name, x, arguments))
     return experiment

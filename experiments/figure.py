@@ -13,6 +13,7 @@ import altair
 import vl_convert
 
 import gaps as missing
+import states
 from definition import number_format, shared_words
 from input_error import InputError
 
@@ -47,16 +48,19 @@ def wrapped(text, width, font):
     return textwrap.wrap(text, max(20, int(width / (font * LETTER))), break_on_hyphens=False)
 
 
-def points_of(panel, number, drawn):
-    """Returns the points of a panel: one for each curve and x that was measured, with the median and the spread of its runs."""
+def points_of(panel, number, drawn, modelled=False):
+    """Returns the points of a panel: one for each curve and x that was measured, with the median and the spread of its runs. A modelled
+    point in two states has the number of the state with more seeds, and `shares`: the number and the share of seeds of each state."""
     out = []
     for curve in panel.curves:
         for x in panel.x:
             ys = [row["y"] for row in drawn if (row["panel"], row["curve"], row["x"]) == (number, curve.name, x)]
             if ys:
-                out.append(
-                    {"curve": curve.name, "x": x, "y": statistics.median(ys), "low": min(ys), "high": max(ys), "runs": len(ys)}
-                )
+                point = {"curve": curve.name, "x": x, "y": statistics.median(ys), "low": min(ys), "high": max(ys), "runs": len(ys)}
+                if modelled and len(found := states.states_of(ys)) > 1:
+                    point["y"] = max(found, key=lambda state: state.seeds).y
+                    point["shares"] = [(state.y, f"{state.seeds}/{len(ys)}") for state in found]
+                out.append(point)
     return out
 
 
@@ -165,6 +169,11 @@ def plot(panel, points, known, look):
         bar = own.mark_bar(stroke=look.ink, strokeWidth=0.5)
         layers.append(bar.encode(**place, y=y("y"), fill=tells["fill"], tooltip=tips))
         layers.append(own.mark_rule(color=look.ink, opacity=0.7).encode(**spread))
+    if shares := [{**row, "y": at, "share": share} for row in ours for at, share in row.get("shares", ())]:
+        states_there = altair.Chart(altair.Data(values=shares))
+        layers.append(markers([{**row, "hollow": True} for row in shares], look, tells, **moved).encode(**place, y=y("y")))
+        text = states_there.mark_text(align="left", dx=look.font / 2, fontSize=look.small, color=look.ink, **moved)
+        layers.append(text.encode(**place, y=y("y"), text="share:N"))
     if beside:
         layers.append(markers(beside, look, tells, **moved).encode(**place, y=y("y"), tooltip=["curve:N", "x:N", "y:Q"]))
     return altair.layer(*layers)
@@ -237,13 +246,14 @@ def said_of(experiment, number, measured, gaps):
     lines = [panel.note] if panel.note else []
     if panel.order:
         lines.append(f"published order, from the best: {', '.join(panel.order)}")
-    return [*lines, *missing.lines(gaps, experiment, number), *missing.noise(measured, panel.y)]
+    spread = states.lines(measured, panel) if experiment.machine else missing.noise(measured, panel.y)
+    return [*lines, *missing.lines(gaps, experiment, number), *spread]
 
 
 def chart(experiment, number, drawn, gaps, look):
     """Returns a panel with its title."""
     panel = experiment.panels[number]
-    points, known = points_of(panel, number, drawn), known_of(panel)
+    points, known = points_of(panel, number, drawn, bool(experiment.machine)), known_of(panel)
     below = said_of(experiment, number, [row for row in drawn if row["panel"] == number], gaps)
     return altair.vconcat(*with_legend(panel, points, known, look), spacing=look.font / 2).properties(
         title=altair.TitleParams(
@@ -299,8 +309,8 @@ def fitted(panel, points, known, width, height, font):
 def save_paper(experiment, drawn, gaps, machine, folder, size):
     """Writes NAME.svg, .png, .pdf and .caption.txt into the folder; with several panels NAME-1.svg and so on. Returns a line that names
     the files. `size` has width, height or None, and font size, in points. Raises InputError as `fitted` does, before it writes."""
-    panels = enumerate(experiment.panels)
-    pictures = [fitted(panel, points_of(panel, number, drawn), known_of(panel), *size) for number, panel in panels]
+    pictures = [fitted(panel, points_of(panel, number, drawn, bool(experiment.machine)), known_of(panel), *size)
+                for number, panel in enumerate(experiment.panels)]
     for number, (panel, picture) in enumerate(zip(experiment.panels, pictures, strict=True)):
         name = experiment.name if len(pictures) == 1 else f"{experiment.name}-{number + 1}"
         for suffix in ("svg", "png", "pdf"):

@@ -37,7 +37,7 @@ def why_none(document):
     """The reason why the run has no number, whatever is drawn, in the same words for all such runs; None where it may have one."""
     if (document.get("slo") or {}).get("answer") == "none-keeps":
         return "not even the lowest rate that was tried keeps the bound"
-    return None if document["status"] in ("ok", "noisy") else document["reason"]
+    return None if document["status"] in ("ok", "modelled", "noisy") else document["reason"]
 
 
 def place(gaps, replicates):

@@ -77,7 +77,7 @@ def panel_of(experiment, number, drawn, gaps):
     """Returns a panel for the page: a chart that fills the available width, and the look of each curve."""
     panel = experiment.panels[number]
     look = figure.Look(ink="currentColor")
-    points, known = figure.points_of(panel, number, drawn), figure.known_of(panel)
+    points, known = figure.points_of(panel, number, drawn, bool(experiment.machine)), figure.known_of(panel)
     grey = {"gridColor": "#8885", "domainColor": "currentColor", "tickColor": "currentColor"}
     text = {"labelColor": "currentColor", "titleColor": "currentColor", "titleFontWeight": "normal", "labelFontSize": 11, "titleFontSize": 12}
     chart = figure.plot(panel, points, known, look).properties(width="container", height=look.height)

@@ -4,6 +4,7 @@
     ./bench experiment NAME [--quick|--full] [--dry-run] [--redraw] [--out=FOLDER] [--on=ENGINE] [--emit=sbatch]
                                           [-- OPTIONS OF EVERY RUN]
     ./bench experiment NAME --paper [--width=240] [--height=POINTS] [--font-size=8] ...
+    ./bench experiment NAME --machine=MODEL [--beside=FOLDER] ...
 
 Every run is a process of its own. A block runs every point of the figure once, in random order; all its runs share a seed, and each
 block has another one. There are as many blocks as replicates.
@@ -24,6 +25,11 @@ says what was measured, on which machine, and what is missing.
 with its results and figures. machines.svg compares the machines of a kind, if there are several. --emit=sbatch prints plain scripts for
 Slurm; when they have ended, the same command collects their results, and draws them.
 
+--machine=haswell-ep predicts the figure on a modelled machine, with as many threads as that one has. Its curves are called `modelled`,
+and stand beside those that were measured: the results in --beside=FOLDER, or else those of the same experiment in this tree, if there are
+any. Each point has 5 seeds, a time in the file does not count, and as many runs go on at once as this machine has processors. A point
+whose seeds end in two states is shown by both, with the share of seeds in each. The output folder is NAME-modelled-MODEL.
+
 --redraw measures nothing. It draws the results of the binary that wrote last into the folder, even if that is another binary or ran on
 another machine.
 Exit status: 0; 1 if a run failed; 2 for wrong input; 130 after an interruption.
@@ -32,8 +38,10 @@ from input_error import InputError, end_when_interrupted, run_script
 
 if __name__ == "__main__":
     end_when_interrupted("harness: experiment")   # before the other imports
+import dataclasses
 import json
 import pathlib
+import re
 import statistics
 import subprocess
 import sys
@@ -44,6 +52,7 @@ import definition
 import gaps as missing
 import machines
 import plan as plans
+import states
 from driver import Driver
 from engines import engine_of
 from gaps import Gap, NoNumber
@@ -68,7 +77,15 @@ class Request:
     on: str = "local"
     emit: bool = False
     binaries: list = field(default_factory=list)   # values of --binary
+    machine: str = ""                              # the modelled machine; its mode is `modelled`
+    beside: pathlib.Path | None = None
     own: tuple = ()
+
+    @property
+    def folder(self):
+        """The folder of the results."""
+        model = f"-{re.sub(r'[^A-Za-z0-9_.=,-]+', '-', self.machine)}" if self.machine else ""
+        return self.out or definition.FOLDER / "results" / f"{self.name}-{self.mode}{model}"
 
 
 def parse(arguments):
@@ -107,10 +124,18 @@ def parse(arguments):
             request.binaries.append(value)
         elif argument == "--emit=sbatch":
             request.emit = True
+        elif name == "--machine" and value:
+            request.machine = value
+        elif name == "--beside" and value:
+            request.beside = pathlib.Path(value)
         else:
-            raise InputError(f"there is no '{argument}' here; there are --quick, --full, --dry-run, --redraw, --paper, --width=POINTS, "
-                             "--height=POINTS, --font-size=POINTS, --out=FOLDER, --on=ENGINE, --binary=[KIND:]PATH, "
-                             "--emit=sbatch, -- OPTIONS")
+            raise InputError(f"there is no '{argument}' here; there are --quick, --full, --machine=MODEL, --beside=FOLDER, --dry-run, "
+                             "--redraw, --paper, --width=POINTS, --height=POINTS, --font-size=POINTS, --out=FOLDER, --on=ENGINE, "
+                             "--binary=[KIND:]PATH, --emit=sbatch, -- OPTIONS")
+    if request.machine and modes:
+        raise InputError(f"{modes[0]}: --machine has a mode of its own; options behind '--' change it, such as -- --records=64M")
+    if request.machine:
+        request.mode = "modelled"
     if request.redraw and (request.on != "local" or request.binaries or request.emit):
         raise InputError("--redraw measures nothing, so --on, --binary and --emit mean nothing; --out=FOLDER/KIND names the folder of a "
                          "kind")
@@ -185,11 +210,26 @@ def relative(panel, rows):
     return out, gaps
 
 
+def label_of(model):
+    """Names a modelled machine. `model` is what a document says of it."""
+    return f"modelled, {model['name']}, scale {model['scale']:g}"
+
+
+def label(results, machine=""):
+    """Says how the results were made, for titles and names of curves. `machine` is the modelled machine that was asked for."""
+    models = [(document.get("machine") or {}).get("modelled") for document in results.known.values()]
+    return "; ".join(dict.fromkeys(label_of(model) for model in models if model)) or (f"modelled, {machine}" if machine else "measured")
+
+
 def machine_of(results):
     """Returns a line for each machine that has results, and one for the effect of each, if there are several."""
     seen = {}
     for document in results.known.values():
-        if machine := document.get("machine"):
+        if model := (document.get("machine") or {}).get("modelled"):
+            changes = f"; changed: {'; '.join(model['changes'])}" if model["changes"] else ""
+            fitted = f"; fitted to published results: {', '.join(model['fitted'])}" if model["fitted"] else "; nothing in it was fitted"
+            seen[f"{label_of(model)}, not measured: {model['topology']}{changes}{fitted}; its digest is {model['digest']}"] = True
+        elif machine := document.get("machine"):
             seen[f"on {machine['model'] or 'an unknown processor'}: {machine['topology']}"] = True
     return [*seen, *(effect.words for effect in machines.effects(results))]
 
@@ -203,13 +243,17 @@ def summary(experiment, drawn, gaps):
         for curve in panel.curves:
             for x in panel.x:
                 ys = [r["y"] for r in drawn if (r["panel"], r["curve"], r["x"]) == (i, curve.name, x)]
-                if ys:
+                found = states.states_of(ys) if ys and experiment.machine else []
+                if len(found) > 1:
+                    lines.append(f"  {curve.name:24} {panel.option}={x!s:12} in two states: {states.words(found)}")
+                elif ys:
                     middle = statistics.median(ys)
                     lines.append(
                         f"  {curve.name:24} {panel.option}={x!s:12} {middle:10.4g}  ({min(ys):.4g} to {max(ys):.4g}; {len(ys)})"
                     )
         of_panel = [row for row in drawn if row["panel"] == i]
-        lines += [f"  {line}" for line in [*missing.lines(gaps, experiment, i), *missing.noise(of_panel, panel.y)]]
+        noise = [] if experiment.machine else missing.noise(of_panel, panel.y)
+        lines += [f"  {line}" for line in [*missing.lines(gaps, experiment, i), *noise]]
         if panel.order:
             lines.append(f"  published, from the best: {', '.join(panel.order)}")
     return "\n".join(lines)
@@ -250,15 +294,17 @@ def experiment_main(harness, arguments):
         print("\n".join(f"{name:{width}}  {definition.load(name, 'quick').title}" for name in names))
         return 0
     request = parse(arguments)
-    folder = request.out or definition.FOLDER / "results" / f"{request.name}-{request.mode}"
+    folder = request.folder
     binary, processors, ran = None, None, ()
     if request.redraw:
         binary, processors, ran = last_run(folder)
-    experiment = definition.load(request.name, request.mode, request.own, processors)
+    model = model_of(harness, request.machine) if request.machine else {}
+    experiment = definition.load(request.name, request.mode, request.own, model.get("processors", processors), request.machine)
+    add_beside(request, experiment)
     if request.redraw:
         return redraw(request, experiment, Results(folder, binary), ran)
     pairs = pairs_of(harness, experiment) if request.on.startswith(("slurm", "hosts")) else ()   # a build for each kind
-    engine = engine_of(request.on, harness, request.binaries, folder, pairs)
+    engine = engine_of(request.on, harness, request.binaries, folder, pairs, bool(request.machine))
     if request.emit:
         begin.check_emit(engine, request.on)
     begin.check_folder(folder, experiment.name, engine.kinds)
@@ -275,8 +321,9 @@ def experiment_main(harness, arguments):
                 engine.prepare()
             plan = Plan(experiment, begin.results_of(folder, engine, apart))
             for results in plan.results.values():
+                forget_other_models(results, request.machine, model)
                 if results.others:
-                    print(f"experiment: {results.path}: results of {len(results.others)} other builds do not count", file=sys.stderr)
+                    print(f"experiment: {results.path}: results of {len(results.others)} other builds or machine files do not count", file=sys.stderr)
             driver = Driver(plan, engine, folder, hold)
             plans.save(folder, experiment, engine, ["./bench", "experiment", *arguments])
             waiting = []
@@ -293,6 +340,55 @@ def experiment_main(harness, arguments):
     for (kind, failed, _), reason in plan.failures.items():
         print(f"experiment: failed: {kind + ': ' if kind else ''}{' '.join(failed)}: {reason}", file=sys.stderr)
     return 1 if plan.failures or not all(drawing) else 0
+
+
+def model_of(harness, machine):
+    """Returns the processors and the digest of a modelled machine, which the harness itself tells. Raises InputError."""
+    done = subprocess.run([harness, "model", machine], capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        raise InputError((done.stderr.strip().splitlines() or ["harness model failed"])[-1].removeprefix("harness: "))
+    return json.loads(done.stdout)
+
+
+def forget_other_models(results, machine, model):
+    """Leaves out results of a machine file that has changed since. A shipped machine is part of the binary."""
+    if not machine.startswith("file:"):
+        return
+    for made, document in list(results.known.items()):
+        digest = ((document.get("machine") or {}).get("modelled") or {}).get("digest")
+        if digest not in (None, model["digest"]):
+            del results.known[made]
+            results.others.add(digest)
+
+
+def add_beside(request, experiment):
+    """Adds the results in --beside, or else what was measured in this tree, to the numbers of other sources that the panels show.
+    Raises InputError for a folder that --beside names and that has none."""
+    folders = [request.beside]
+    if request.beside is None:
+        trees = [dataclasses.replace(request, machine="", mode=mode, out=None).folder for mode in ("full", "quick")]
+        folders = [folder for folder in trees if request.machine and (folder / "results.jsonl").exists()][:1]
+    for folder in folders:
+        kept = plans.kept_in(folder)
+        if kept["name"] != request.name:
+            raise InputError(f"--beside: {folder} is the folder of '{kept['name']}'")
+        binary, processors, _ = last_run(folder)
+        asked = parse(kept["command"][2:])
+        if asked.machine:
+            processors = None
+        other = definition.load(request.name, asked.mode, asked.own, processors, asked.machine)
+        results = Results(folder, binary)
+        drawn, _ = rows(other, results)
+        origin = label(results)
+        experiment.beside += [f"beside: {line}" for line in machine_of(results)]
+        for i, panel in enumerate(experiment.panels):
+            for curve in other.panels[i].curves:
+                ys = {}
+                for row in drawn:
+                    if (row["panel"], row["curve"]) == (i, curve.name):
+                        ys.setdefault(row["x"], []).append(row["y"])
+                if ys:
+                    panel.beside.append((f"{curve.name} ({origin})", [(x, statistics.median(ys[x])) for x in ys]))
 
 
 def pairs_of(harness, experiment):
@@ -315,6 +411,8 @@ def redraw(request, experiment, results, ran):
 def show(request, experiment, plan, kind, folder):
     """Prints and draws the results of a kind. Returns false as draw does."""
     results, folder = plan.results[kind], plans.folder_of(folder, kind)
+    if experiment.machine:
+        experiment = dataclasses.replace(experiment, title=f"{experiment.title} ({label(results, experiment.machine)})")
     drawn, gaps = rows(experiment, results, plan.failures, kind)
     if kind:
         print(f"\nkind {kind}:")

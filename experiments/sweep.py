@@ -174,7 +174,8 @@ def sweep_main(harness, arguments):
         return 0
     request = parse(arguments)
     points, pairs = points_of(harness, request.options)
-    engine = engine_of(request.on, harness, request.binaries, request.out, pairs)
+    modelled = any(option.startswith("--machine=") for option in request.options)
+    engine = engine_of(request.on, harness, request.binaries, request.out, pairs, modelled)
     if request.emit:
         begin.check_emit(engine, request.on)
     experiment = definition.Experiment(plans.SWEEP, "", "", "", request.replicates, [], points)

@@ -83,6 +83,11 @@ int run_harness(const std::vector<std::string>& command_line) {
       print(Json{{"pair", pair}, {"words", words}}.dump(-1, ' ', false, Json::error_handler_t::replace) + '\n');
     return 0;
   }
+  if (command_line.size() == 3 && command_line[1] == "model") {  // asked by ./bench experiment --machine=
+    const auto model = modelled_machine(Spec::parse(command_line[2]));
+    print(Json{{"processors", model->topology.processors.size()}, {"digest", model->file.digest()}}.dump() + '\n');
+    return 0;
+  }
   // Asked by the target help_texts.
   if (command_line.size() == 2 && command_line[1] == "completion-script") {
     print(completion_script(registry));

@@ -18,6 +18,7 @@
     stop()             what to do with live tasks when the user interrupts; returns what to tell the user
     nodes()            what it would run on, in words
 """
+import os
 import pathlib
 
 from engines import kind_builds
@@ -26,9 +27,13 @@ from input_error import InputError
 ENGINES = ("local", "slurm", "hosts")
 
 
-def engine_of(text, binary, brought=(), out=None, pairs=()):
+def engine_of(text, binary, brought=(), out=None, pairs=(), modelled=False):
     """Returns the engine that --on=TEXT names. `binary` is the harness of this machine; `brought` are the values of --binary, which
-    replace it. An engine that builds needs the folder of the sweep and its index:policy pairs."""
+    replace it. An engine that builds needs the folder of the sweep and its index:policy pairs. Modelled runs have the same result
+    wherever they run, so every kind gets this machine's harness, and here as many run at a time as there are processors."""
+    brought = list(brought)
+    if modelled and not brought:
+        brought = [str(binary)]
     from engines.hosts import Hosts
     from engines.local import Local
     from engines.slurm import Slurm, of_options
@@ -46,4 +51,4 @@ def engine_of(text, binary, brought=(), out=None, pairs=()):
         return Hosts(words, binary, brought, pairs, out)
     if text != "local":
         raise InputError(f"--on={text}: local has no options")
-    return Local(kind_builds.brought(brought, [""]).get("", binary))
+    return Local(kind_builds.brought(brought, [""]).get("", binary), len(os.sched_getaffinity(0)) if modelled else 1)

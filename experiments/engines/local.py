@@ -1,4 +1,4 @@
-"""Runs the tasks of a sweep on this machine, one after the other."""
+"""Runs the tasks of a sweep on this machine: one after the other, or several at once if they are modelled, since then nothing is timed."""
 import os
 import pathlib
 import signal
@@ -21,9 +21,10 @@ class Local(Engine):
     name = "local"
     kinds = [""]
 
-    def __init__(self, harness):
+    def __init__(self, harness, at_once=1):
         self.binary = pathlib.Path(harness).resolve()
-        self.child = None   # (task, process)
+        self.at_once = at_once
+        self.children = {}   # the name of a task -> its process
 
     def nodes(self):
         return "this machine"
@@ -35,19 +36,22 @@ class Local(Engine):
         return "" if node == here() else "is not this machine"
 
     def start(self, tasks):
-        (task,) = tasks
-        command = [SCRIPT, self.binary, task.file("points"), task.file("records")]
-        with open(task.file("log"), "wb") as log:
-            process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, preexec_fn=ends_with_us())
-        self.child = task, process
+        for task in tasks:
+            command = [SCRIPT, self.binary, task.file("points"), task.file("records")]
+            with open(task.file("log"), "wb") as log:
+                process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, preexec_fn=ends_with_us())
+            self.children[task.name] = process
+
+    def running(self):
+        return [process for process in self.children.values() if process.poll() is None]
 
     def live(self, tasks):
-        return [task for task in tasks if self.child and task is self.child[0] and self.child[1].poll() is None]
+        return [task for task in tasks if task.name in self.children and self.children[task.name].poll() is None]
 
     def end(self, task):
-        if not self.child or task is not self.child[0]:
+        if task.name not in self.children:
             return End("the program that started it has ended", blame=False, again=True)
-        status = self.child[1].returncode
+        status = self.children[task.name].returncode
         if status == 130:
             raise KeyboardInterrupt
         if status < 0:
@@ -57,12 +61,13 @@ class Local(Engine):
 
     def wait(self):
         try:
-            self.child[1].wait(LOOK)
+            for process in self.running()[:1]:
+                process.wait(LOOK)
         except subprocess.TimeoutExpired:
             pass
 
     def stop(self):
-        if self.child and self.child[1].poll() is None:
-            self.child[1].terminate()   # the kernel ends its run
-            self.child[1].wait()
+        for process in self.running():
+            process.terminate()   # the kernel ends its run
+            process.wait()
         return "the same command goes on"

@@ -212,8 +212,10 @@ const std::vector<CommandEntry>& command_rows() {
        "FROM is plain, gzip or zstd, or - for standard input. harness help traces lists the FORMATs.\n"},
       {"experiment", "[NAME] [--quick|--full]", "redraws a figure; without a name it lists the figures",
        "[--dry-run] [--redraw] [--paper [--width=POINTS] [--height=POINTS] [--font-size=POINTS]] [--out=FOLDER]\n"
-       "[--on=ENGINE] [--binary=[KIND:]PATH] [--emit=sbatch] [-- OPTIONS of every run]. --redraw measures nothing;\n"
-       "--paper draws each panel without a title; --on=slurm or --on=hosts:FILE runs elsewhere: docs/sweeps.md.\n"},
+       "[--machine=MODEL] [--beside=FOLDER] [--on=ENGINE] [--binary=[KIND:]PATH] [--emit=sbatch]\n"
+       "[-- OPTIONS of every run]. --redraw measures nothing; --paper draws each panel without a title; --on=slurm\n"
+       "or --on=hosts:FILE runs elsewhere: docs/sweeps.md. --machine=haswell-ep predicts the figure on a modelled\n"
+       "machine, with all of its threads, beside the measured results in --beside=FOLDER: docs/comparing.md.\n"},
       {"export", "RESULTS... [--format=csv]", "writes results as a table: csv, jsonl or parquet",
        "[--format=csv|jsonl|parquet] [--series[=throughput|rows]] [--out=FILE]. A row is a run, or with --series an\n"
        "interval of its throughput, or one of its rows. docs/columns.md describes the columns.\n"},
