@@ -19,7 +19,7 @@
       note               text beside the title of the panel; quick_note, full_note, modelled_note: in that mode only
       [[panel.curve]]    name, run; only: values of x at which it is measured, if not all; at: its number in the document, or in
                          the entry of the list, such as "best_batch.ns"
-      [[panel.published]] name, points: [[x, y], ...]
+      [[panel.published]] name, points: [[x, y], ...]; or between: [[x, low, high], ...], if only the place of a label was published
       [[panel.rerun]]    the same, for unpublished numbers from a run of the original's code
 
 In options of a panel or a curve, "processors" is the number of processors of the machine: "--threads=processors".
@@ -138,6 +138,7 @@ class Panel:
     note: str = ""
     order: list = field(default_factory=list)
     beside: list = field(default_factory=list)  # (name with its source, [(x, y), ...])
+    between: list = field(default_factory=list)  # (name with its source, [(x, low, high), ...])
 
     @property
     def numeric(self):
@@ -343,7 +344,11 @@ def read_panel(table, mode, processors=None):
         curve.done()
     for key, origin in BESIDE.items():
         for beside in table.tables(key, []):
-            panel.beside.append((f"{beside.take('name', str)} ({origin})", beside.take("points", list)))
+            name = f"{beside.take('name', str)} ({origin})"
+            if "between" in beside.rest:
+                panel.between.append((name, beside.take("between", list)))
+            else:
+                panel.beside.append((name, beside.take("points", list)))
             beside.done()
     table.done()
     curve_names = [curve.name for curve in panel.curves]

@@ -65,8 +65,10 @@ def points_of(panel, number, drawn, modelled=False):
 
 
 def known_of(panel):
-    """Returns the numbers of other sources that the panel shows beside ours."""
-    return [{"curve": name, "x": x, "y": y} for name, points in panel.beside for x, y in points]
+    """Returns the numbers of other sources that the panel shows beside ours. A bracket has a row for each end."""
+    brackets = [{"curve": name, "x": x, "low": low, "high": high} for name, of in panel.between for x, low, high in of]
+    ends = [{**bracket, "y": bracket[end]} for bracket in brackets for end in ("low", "high")]
+    return [{"curve": name, "x": x, "y": y} for name, points in panel.beside for x, y in points] + ends
 
 
 def names_of(points, known):
@@ -174,6 +176,9 @@ def plot(panel, points, known, look):
         layers.append(markers([{**row, "hollow": True} for row in shares], look, tells, **moved).encode(**place, y=y("y")))
         text = states_there.mark_text(align="left", dx=look.font / 2, fontSize=look.small, color=look.ink, **moved)
         layers.append(text.encode(**place, y=y("y"), text="share:N"))
+    if brackets := [row for row in beside if "low" in row]:
+        bracket = altair.Chart(altair.Data(values=brackets)).mark_rule(strokeWidth=1.5, **moved)
+        layers.append(bracket.encode(**spread, color=tells["color"]))
     if beside:
         layers.append(markers(beside, look, tells, **moved).encode(**place, y=y("y"), tooltip=["curve:N", "x:N", "y:Q"]))
     return altair.layer(*layers)

@@ -159,6 +159,11 @@ class Modelled(unittest.TestCase):
         measures, models = (engines.engine_of("local", self.harness, modelled=modelled) for modelled in (False, True))
         self.assertEqual((measures.at_once, models.at_once), (1, len(os.sched_getaffinity(0))))
 
+    def test_where_only_the_place_of_a_label_was_published_there_is_a_bracket(self):
+        (panel,) = definition.load("haswell-lookup-locks", "quick").panels
+        self.assertEqual(dict(panel.between)["atomic (published)"], [[56, 25, 50]])
+        self.assertEqual(panel.beside, [])
+
     def test_each_experiment_has_a_grid_for_a_modelled_machine(self):
         for name in definition.names():
             if name != "limits":
@@ -170,7 +175,7 @@ class Modelled(unittest.TestCase):
         done = self.told("haswell-lookup-locks", "--machine=haswell-ep:qpi.gbps=2x", python=str(DRAWS))   # nothing runs again
         self.assertEqual(done.returncode, 0, done.stderr)
         svg = (self.folder / "out/figure.svg").read_text()
-        for text in ("(modelled, haswell-ep, scale 16)", "rwspin (modelled)", ">3/5<", ">2/5<", "not measured"):
+        for text in ("(modelled, haswell-ep, scale 16)", "rwspin (modelled)", ">3/5<", ">2/5<", "not measured", "no sync (published)"):
             self.assertIn(text, svg)
 
 
