@@ -10,7 +10,8 @@
       title
       x                  {option, title, quick, full, modelled}: an option of the command line and its values in each mode;
                          without full they are those of quick, and without modelled those of full. "processors" stands for
-                         1, 2, 4, ... up to the processors of the machine. scale = "log" spaces doubling values evenly; "steps" connects words that are
+                         1, 2, 4, ... up to the processors of the machine. "machine.KEY" is a value of the modelled machine:
+                         such a panel is in the mode modelled only. scale = "log" spaces doubling values evenly; "steps" connects words that are
                          increasing amounts of one thing. {each = "batches.lines", ...} takes the points from one document:
                          from the entry of its list `batches` whose `lines` is x
       y                  a word of METRICS; or {title, scale} if each curve names its number: "log" spaces doubling values evenly
@@ -234,6 +235,22 @@ def merged(*lists):
     return tuple(out.values())
 
 
+def of_model(option):
+    """True if an option is a value of the modelled machine."""
+    return option.startswith("machine.")
+
+
+def with_changes(machine, changes):
+    """Names a modelled machine with changed values, key -> text: haswell-ep:dram.local=80."""
+    words = ",".join(f"{key}={text}" for key, text in changes.items())
+    return f"{machine}{',' if ':' in machine else ':'}{words}" if words else machine
+
+
+def placed(option, x, machine):
+    """Returns the option of a run at x."""
+    return f"--machine={with_changes(machine, {option.partition('.')[2]: x})}" if of_model(option) else f"--{option}={x}"
+
+
 def up_to(processors):
     """Returns 1, 2, 4, ... and the number itself."""
     out = [1 << i for i in range(processors.bit_length()) if 1 << i < processors]
@@ -380,7 +397,8 @@ def load(name, mode, own=(), processors=None, machine=""):
         title=table.take("title", str),
         source=table.take("source", str),
         replicates=replicates,
-        panels=[read_panel(panel, mode, processors) for panel in table.tables("panel")],
+        panels=[panel for panel in (read_panel(of, mode, processors) for of in table.tables("panel"))
+                if mode == "modelled" or not of_model(panel.option)],
         points=[],
         command=table.words("command", COMMANDS, ""),
         machine=machine,
@@ -403,7 +421,7 @@ def load(name, mode, own=(), processors=None, machine=""):
         for curve in panel.curves:
             for x in panel.x:
                 if not curve.only or x in curve.only:
-                    place = [] if panel.each else [f"--{panel.option}={x}"]
+                    place = [] if panel.each else [placed(panel.option, x, machine)]
                     given = [run, curve.run]
                     if mode == "modelled":
                         given = [[option for option in of if option.split("=")[0] not in MEASURED_LENGTHS] for of in given]

@@ -144,12 +144,6 @@ class Runs:
         return [rate / of for rate, of in zip(rates, below, strict=True)]
 
 
-def with_values(machine, values):
-    """Names a machine with changed values: haswell-ep:dram.local=80."""
-    changes = ",".join(f"{key}={text}" for key, text in values.items())
-    return f"{machine}{',' if ':' in machine else ':'}{changes}" if changes else machine
-
-
 def found_by_bisection(point, number_at):
     """Returns the value, as text, at which the number is the published one, and the number there. Raises InputError."""
     low, high = point.within
@@ -173,7 +167,7 @@ def fit_all(fit, runs, machine):
     values, found = {}, {}
     for point in fit.fitted:
         def number_at(text, point=point):
-            return statistics.median(runs.numbers(with_values(machine, values | {point.value: text}), point, FIT_SEEDS))
+            return statistics.median(runs.numbers(definition.with_changes(machine, values | {point.value: text}), point, FIT_SEEDS))
 
         text, number = found_by_bisection(point, number_at)
         values[point.value] = text

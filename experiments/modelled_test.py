@@ -159,6 +159,17 @@ class Modelled(unittest.TestCase):
         measures, models = (engines.engine_of("local", self.harness, modelled=modelled) for modelled in (False, True))
         self.assertEqual((measures.at_once, models.at_once), (1, len(os.sched_getaffinity(0))))
 
+    def test_a_value_of_the_machine_is_an_axis_of_the_modelled_figure_alone(self):
+        panels = definition.load("haswell-lookup-htm", "modelled", (), 56, "haswell-ep:qpi.gbps=2x").panels
+        measured = definition.load("haswell-lookup-htm", "quick").panels
+        self.assertEqual([panel.title for panel in measured], [panel.title for panel in panels[:-1]])
+        points = definition.load("haswell-lookup-htm", "modelled", (), 56, "haswell-ep:qpi.gbps=2x").points
+        own = [point.arguments for point in points if point.panel == len(panels) - 1 and point.x == 65536]
+        for arguments in own:
+            self.assertEqual([word for word in arguments if word.startswith("--machine")],
+                             ["--machine=haswell-ep:qpi.gbps=2x,kernel.marks_per_s=65536"])
+        self.assertEqual(len(own), len(panels[-1].curves))
+
     def test_where_only_the_place_of_a_label_was_published_there_is_a_bracket(self):
         (panel,) = definition.load("haswell-lookup-locks", "quick").panels
         self.assertEqual(dict(panel.between)["atomic (published)"], [[56, 25, 50]])
@@ -168,7 +179,9 @@ class Modelled(unittest.TestCase):
         for name in definition.names():
             if name != "limits":
                 experiment = definition.load(name, "modelled", (), 56, "haswell-ep")
-                self.assertTrue(all("--machine=haswell-ep" in point.arguments for point in experiment.points), name)
+                for point in experiment.points:
+                    self.assertTrue([word for word in point.arguments if word.startswith("--machine=haswell-ep")], name)
+                    self.assertEqual([word for word in point.arguments if word.startswith(("--time=", "--warmup="))], [], name)
 
     @unittest.skipUnless(DRAWS.exists(), "build/python is not there: figures are drawn where PyPI can be reached")
     def test_the_picture_has_the_label_and_the_shares(self):

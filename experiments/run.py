@@ -381,8 +381,10 @@ def add_beside(request, experiment):
         drawn, _ = rows(other, results)
         origin = label(results)
         experiment.beside += [f"beside: {line}" for line in machine_of(results)]
-        for i, panel in enumerate(experiment.panels):
-            for curve in other.panels[i].curves:
+        own = {panel.title: panel for panel in experiment.panels}   # a modelled machine has panels of its own
+        for i, of in enumerate(other.panels):
+            panel = own.get(of.title)
+            for curve in of.curves if panel else ():
                 ys = {}
                 for row in drawn:
                     if (row["panel"], row["curve"]) == (i, curve.name):
