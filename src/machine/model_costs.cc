@@ -91,7 +91,9 @@ u64 ModelCosts::trap(u32 fiber, KernelCall call, u64 clock) {
 }
 
 void ModelCosts::undone(u32 fiber, u64 clock) {
-  if (takes_time(fiber)) abort_ticks_[fiber] = model_.abort(fiber, clock);
+  if (!takes_time(fiber)) return;
+  model_.undone(fiber);
+  abort_ticks_[fiber] = model_.abort(fiber, clock);
 }
 
 void ModelCosts::mapped(u64 address, u64 bytes, bool huge, const PagePlacement& placement) {

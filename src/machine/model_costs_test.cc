@@ -134,6 +134,22 @@ TEST_CASE("model costs: a first touch aborts a transaction, and loading touches 
   CHECK(page->value.load(kRelaxed) == 0);
 }
 
+TEST_CASE("model costs: an attempt that was aborted leaves no lines to the next one", "[machine]") {
+  OnHaswell machine({0});
+  std::vector<Hot> lines(1024);  // twice the lines of L1
+  std::vector<u32> statuses;
+  (void)machine.run([&](u32) {
+    for (Hot& line : lines) line.value.store(1, kRelaxed);
+    for (u32 i = 0; i < 16; ++i) {
+      statuses.push_back(Modelled::transact([&] {
+        for (u32 k = 0; k < 64; ++k) lines[i * 64 + k].value.store(2, kRelaxed);
+        Modelled::abort<kBusyCode>();
+      }));
+    }
+  });
+  CHECK(statuses == std::vector<u32>(16, explicit_status(kBusyCode)));
+}
+
 TEST_CASE("model costs: a fiber beyond the threads takes no time", "[machine]") {
   model::Model processor(haswell(), {0});
   ModelCosts costs(processor, 1);
