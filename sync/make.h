@@ -4,6 +4,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "src/base/type_name.h"
 #include "src/machine/machine.h"
 #include "src/memory/attempt_blocks.h"
 
@@ -20,6 +21,7 @@ template <class N, class M, class... Args>
   if (block == nullptr) [[unlikely]]
     return nullptr;
   M::touch(block, bytes, Access::kWrite);
+  M::name(block, bytes, type_name<N>());
   return new (block) N(std::forward<Args>(args)...);
 }
 

@@ -101,14 +101,18 @@ class Synchronized {
 
   /// Makes an empty index. Throws InputError for a spec that the policy refuses, and std::bad_alloc.
   Synchronized(const Spec& policy, const MemoryConfig& memory)
-      : memory_(memory), reclaimer_(memory_), policy_(Policy::Options::parse(policy)) {}
+      : memory_(memory), reclaimer_(memory_), policy_(Policy::Options::parse(policy)) {
+    name_parts();
+  }
   /// Does the same for an index with options.
   Synchronized(const Spec& policy, const MemoryConfig& memory, const Spec& index)
     requires requires { typename Body::Options; }
       : memory_(memory),
         reclaimer_(memory_),
         policy_(Policy::Options::parse(policy)),
-        index_(Body::Options::parse(index)) {}
+        index_(Body::Options::parse(index)) {
+    name_parts();
+  }
   Synchronized(const Synchronized&) = delete;
   Synchronized& operator=(const Synchronized&) = delete;
   ~Synchronized() {
@@ -629,6 +633,12 @@ class Synchronized {
       const auto place = policy_.read(me, [&](auto& tx) { return walk.collect_in(tx, index_, most); });
       if (!walk.lacks_room()) return place;
     }
+  }
+
+  void name_parts() const {
+    Machine::name(&reclaimer_, sizeof(reclaimer_), "reclaimer");
+    Machine::name(&policy_, sizeof(policy_), "policy");
+    Machine::name(&index_, sizeof(index_), "index");
   }
 
   Memory<Machine> memory_;

@@ -7,6 +7,8 @@
 //
 // A block ends where another one was marked later, and nowhere else. So the rest of a chunk belongs to the block before
 // it, and a freed block needs no call.
+#include <algorithm>
+
 #include "src/base/types.h"
 
 namespace latchlab {
@@ -31,6 +33,18 @@ class BlockStarts {
     while (word == 0 && at > page * kWordsOfPage) word = bits_[--at];
     if (word != 0) return (at * 64 + 63 - static_cast<u64>(__builtin_clzll(word))) * kUnit;
     return reaching1_[page] != 0 ? reaching1_[page] - 1 : page * kPage;
+  }
+  /// Returns where the block that begins at `start` ends: where the next one begins, `most` bytes on if none does
+  /// before. O(most / 1024).
+  u64 end_of(u64 start, u64 most) const {
+    const u64 end = std::min(start + most, pages_ * kPage);
+    u64 unit = start / kUnit + 1;
+    while (unit * kUnit < end) {
+      const u64 word = bits_[unit / 64] >> unit % 64;
+      if (word != 0) return std::min(end, (unit + static_cast<u64>(__builtin_ctzll(word))) * kUnit);
+      unit = (unit / 64 + 1) * 64;
+    }
+    return end;
   }
   /// Forgets the blocks of the arena's first `bytes`.
   void clear(u64 bytes);

@@ -208,6 +208,7 @@ struct Emulated : Cells<Emulated>, SoftwareTransactions<&EmulatedThread::mine> {
   static PageSource* pages() { return &system_pages(); }
   static void poison(const void* p, std::size_t bytes) { poison_memory(p, bytes); }
   static void unpoison(const void* p, std::size_t bytes) { unpoison_memory(p, bytes); }
+  static void name(const void*, std::size_t, std::string_view) {}
 
  private:
   friend class EmulatedThread;

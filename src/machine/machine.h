@@ -127,6 +127,7 @@ concept Machine = requires(typename M::template Atomic<u64>& a, void* p, void (*
   { M::pages() } -> std::same_as<PageSource*>;  // the pools' source of chunks; null: every block is an allocate() call
   M::poison(p, std::size_t{});                  // until unpoison, an access is a bug that the machine may report
   M::unpoison(p, std::size_t{});
+  M::name(p, std::size_t{}, std::string_view());  // how a machine that says where time goes names these bytes
 };
 
 /// Prefetches every line of the object.

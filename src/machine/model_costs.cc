@@ -49,10 +49,12 @@ u64 ModelCosts::cost(const FiberStep& step) {
     case Event::kBegin: return note_ended(model_.begin(step.fiber, step.clock));
     case Event::kCommit: return note_ended(model_.commit(step.fiber, step.clock));
     case Event::kFence: return note_ended(model_.fence(step.fiber, step.clock));
-    case Event::kAbort: return abort_ticks_[step.fiber];
-    case Event::kPause: return kPauseTicks;
-    case Event::kYield: return kYieldTicks;
-    default: return ModelledWorld::get().memory().ns_of_call() * model::kTicksPerNs;
+    case Event::kAbort: return model_.abort(step.fiber, step.clock);
+    case Event::kPause: return model_.spend(step.fiber, model::Cause::kPauses, kPauseTicks, step.clock);
+    case Event::kYield: return model_.spend(step.fiber, model::Cause::kPauses, kYieldTicks, step.clock);
+    default:
+      return model_.spend(step.fiber, model::Cause::kAllocations,
+                          ModelledWorld::get().memory().ns_of_call() * model::kTicksPerNs, step.clock);
   }
 }
 
@@ -90,10 +92,13 @@ u64 ModelCosts::trap(u32 fiber, KernelCall call, u64 clock) {
       model_.trap(fiber, call == KernelCall::kProtect ? model::Call::kProtect : model::Call::kMap, clock));
 }
 
-void ModelCosts::undone(u32 fiber, u64 clock) {
-  if (!takes_time(fiber)) return;
-  model_.undone(fiber);
-  abort_ticks_[fiber] = model_.abort(fiber, clock);
+void ModelCosts::conflict(u32 loser, u32 fiber, u64 address, u64 bytes) {
+  if (!takes_time(loser)) return;
+  model_.conflict(loser, address, bytes != 0 ? bytes : structure_of_line(address / kLineBytes), fiber);
+}
+
+void ModelCosts::undone(u32 fiber, u32 status, u64 clock) {
+  if (takes_time(fiber)) model_.undone(fiber, status, clock);
 }
 
 void ModelCosts::mapped(u64 address, u64 bytes, bool huge, const PagePlacement& placement) {

@@ -4,6 +4,8 @@
 // Fibers beyond the model's threads are no threads of its processor: they watch the others, and take no time. While it
 // loads, no time passes either: a loader runs until it waits, and the model learns which thread has written which page.
 //
+// A structure whose line conflicted is the size of a block, or a line outside of all blocks (structure_of_line).
+//
 // The model has no values for pauses and yields, which take what is written below, nor for the instructions of an
 // allocation: the memory knows them (ModelledMemory::ns_of_call).
 #include <span>
@@ -20,7 +22,11 @@ class ModelCosts final : public Costs {
   static constexpr u64 kYieldTicks = 500 * model::kTicksPerNs;  // a system call that switches to no other thread
 
   /// For fibers 0 to `threads` - 1, which are the threads of `processor`; it must outlive this.
-  ModelCosts(model::Model& processor, u32 threads) : model_(processor), threads_(threads), abort_ticks_(threads) {}
+  ModelCosts(model::Model& processor, u32 threads) : model_(processor), threads_(threads) {}
+
+  /// Returns the structure of a conflict in a line outside of all blocks; that of a block is its size.
+  static constexpr u64 structure_of_line(u64 line) { return line | kLine; }
+  static constexpr u64 kLine = u64{1} << 63;
 
   /// Sets the clock at which the fibers of the next run start, in ticks.
   void start_at(u64 clock) { start_ = clock; }
@@ -34,7 +40,8 @@ class ModelCosts final : public Costs {
   u64 begin_operation(u32 fiber, u64 clock) override;
   u64 trap(u32 fiber, KernelCall call, u64 clock) override;
   std::span<const EndedTransaction> ended() override { return ended_; }
-  void undone(u32 fiber, u64 clock) override;
+  void conflict(u32 loser, u32 fiber, u64 address, u64 bytes) override;
+  void undone(u32 fiber, u32 status, u64 clock) override;
   void mapped(u64 address, u64 bytes, bool huge, const PagePlacement& placement) override;
   void unmapped(u64 address, u64 bytes) override { model_.unmapped(address, bytes); }
 
@@ -46,7 +53,6 @@ class ModelCosts final : public Costs {
   const u32 threads_;
   bool loading_ = false;
   u64 start_ = 0;
-  std::vector<u64> abort_ticks_;  // of each fiber's last abort, which its step kAbort takes
   std::vector<EndedTransaction> ended_;
 };
 

@@ -2,6 +2,8 @@
 #include "src/machine/model_costs.h"
 
 #include <algorithm>
+#include <mutex>
+#include <numeric>
 #include <vector>
 
 #include "src/base/spec.h"
@@ -25,7 +27,7 @@ model::MachineFile haswell() { return model::MachineFile::of(Spec::parse("haswel
 class OnHaswell {
  public:
   explicit OnHaswell(const model::Placement& places)
-      : threads_(static_cast<u32>(places.size())), model_(haswell(), places), costs(model_, threads_) {
+      : threads_(static_cast<u32>(places.size())), processor(haswell(), places), costs(processor, threads_) {
     ModelledWorld::get().reset();
     ModelledWorld::get().exchange_costs(&costs);
   }
@@ -49,9 +51,9 @@ class OnHaswell {
 
  private:
   const u32 threads_;
-  model::Model model_;
 
  public:
+  model::Model processor;
   ModelCosts costs;
   u64 trace = 0;
 };
@@ -148,6 +150,132 @@ TEST_CASE("model costs: an attempt that was aborted leaves no lines to the next 
     }
   });
   CHECK(statuses == std::vector<u32>(16, explicit_status(kBusyCode)));
+}
+
+using model::Cause;
+
+model::Ticks of(const model::Times& times, Cause cause) { return times[static_cast<std::size_t>(cause)]; }
+model::Ticks sum_of(const model::Times& times) { return std::accumulate(times.begin(), times.end(), model::Ticks{0}); }
+
+TEST_CASE("model costs: the causes of each thread add up to its time", "[machine]") {
+  OnHaswell machine(first_places(32));
+  std::vector<Hot> hot(64);
+  Modelled::SharedMutex mutex;
+  auto* const page = static_cast<Hot*>(Modelled::pages()->map(1024 * kSmallPageBytes, false, {}).start);
+  std::vector<u64> ends(32);
+  (void)machine.run([&](u32 fiber) {
+    for (u32 i = 0; i < 300; ++i) {
+      Modelled::begin_operation();
+      const u32 at = (fiber * 7 + i * 13) % 64;
+      switch (i % 8) {
+        case 0: hot[at].value.fetch_add(1, kRelaxed); break;
+        case 1: {
+          const std::lock_guard lock(mutex);
+          hot[at].value.store(i, kRelaxed);
+          break;
+        }
+        case 2: Modelled::pause(); break;
+        case 3: Modelled::full_fence(); break;
+        case 4: page[((fiber + i) % 1024) * (kSmallPageBytes / sizeof(Hot))].value.store(1, kRelaxed); break;
+        case 5: Modelled::deallocate(Modelled::allocate(48), 48); break;
+        case 6: Modelled::prefetch(&hot[at], Access::kRead); break;
+        default:
+          (void)Modelled::transact([&] {
+            for (u32 k = 0; k < 4; ++k) (void)hot[(at + k) % 64].value.load(kRelaxed);
+            hot[at].value.store(i, kRelaxed);
+            if (i % 16 == 7) Modelled::abort<kBusyCode>();
+          });
+      }
+    }
+    ends[fiber] = Modelled::now();
+  });
+  const std::vector<model::Times> times = machine.processor.times();
+  REQUIRE(times.size() == 32);
+  model::Times all{};
+  for (u32 thread = 0; thread < 32; ++thread) {
+    CHECK(sum_of(times[thread]) / model::kTicksPerNs == ends[thread]);
+    for (std::size_t i = 0; i < model::kCauses; ++i) all[i] += times[thread][i];
+  }
+  for (const Cause cause : {Cause::kInstructions, Cause::kL1, Cause::kOwnCluster, Cause::kOtherSocket,
+                            Cause::kTranslation, Cause::kTransfer, Cause::kFences, Cause::kLocked, Cause::kTransactions,
+                            Cause::kAborted, Cause::kFaults, Cause::kAsleep, Cause::kPauses, Cause::kAllocations}) {
+    INFO(word(cause));
+    CHECK(of(all, cause) > 0);
+  }
+  CHECK(of(all, Cause::kIdle) == 0);
+  model::Ticks lost = 0;
+  for (const model::Lost& one : machine.processor.lost_by_cause()) lost += one.ticks;
+  CHECK(lost > 0);
+  CHECK(lost < of(all, Cause::kAborted));  // which has the aborts too
+}
+
+TEST_CASE("model costs: a lock's line is the hottest, and threads sleep on it", "[machine]") {
+  OnHaswell machine(first_places(8));
+  struct alignas(64) Lock {
+    Modelled::SharedMutex mutex;
+  } lock;
+  std::vector<Hot> guarded(16);
+  (void)machine.run([&](u32 fiber) {
+    for (u32 i = 0; i < 200; ++i) {
+      const std::lock_guard held(lock.mutex);
+      guarded[(fiber + i) % 16].value.store(i, kRelaxed);
+    }
+  });
+  const std::vector<model::HotLine> hottest = machine.processor.hottest(10);
+  REQUIRE_FALSE(hottest.empty());
+  const u64 line = ModelledWorld::get().memory().line_number(&lock);
+  CHECK(hottest[0].line == line);
+  CHECK(hottest[0].asleep > 0);
+  CHECK(hottest[0].waited >= hottest[0].asleep);
+  CHECK(hottest[0].reads > 0);
+  CHECK(hottest[0].writes > 0);
+  CHECK(hottest[0].thread_numbers() == std::vector<u32>{0, 1, 2, 3, 4, 5, 6, 7});
+  for (std::size_t i = 1; i < hottest.size(); ++i) CHECK(hottest[i].asleep == 0);
+}
+
+TEST_CASE("model costs: one thread has neither conflicts nor lines of others", "[machine]") {
+  OnHaswell machine({0});
+  std::vector<Hot> lines(4096);
+  (void)machine.run([&](u32) {
+    for (u32 i = 0; i < 2000; ++i) {
+      Modelled::begin_operation();
+      (void)Modelled::transact([&] { lines[i * 7 % 4096].value.fetch_add(1, kRelaxed); });
+    }
+  });
+  const model::Times times = machine.processor.times()[0];
+  for (const Cause cause :
+       {Cause::kOwnCluster, Cause::kOtherCluster, Cause::kOtherSocket, Cause::kTransfer, Cause::kAsleep}) {
+    INFO(word(cause));
+    CHECK(of(times, cause) == 0);
+  }
+  CHECK(machine.processor.hottest(10).empty());
+  CHECK(machine.processor.lost_by_structure().empty());
+}
+
+TEST_CASE("model costs: a conflict names the block or the line that was accessed", "[machine]") {
+  OnHaswell machine({0, 1});
+  auto* const block = new (Modelled::allocate(sizeof(Hot))) Hot;
+  (void)Modelled::allocate(sizeof(Hot));  // so the first one ends
+  Modelled::name(block, sizeof(Hot), "Hot");
+  (void)machine.run([&](u32 fiber) {
+    for (u32 i = 0; i < 100; ++i) {
+      if (fiber == 1) {
+        block->value.store(i, kRelaxed);
+        continue;
+      }
+      (void)Modelled::transact([&] {
+        for (u32 k = 0; k < 20; ++k) (void)block->value.load(kRelaxed);
+      });
+    }
+  });
+  REQUIRE(machine.processor.lost_by_structure().size() == 1);
+  const model::Lost& lost = machine.processor.lost_by_structure()[0];
+  CHECK(lost.key == sizeof(Hot));
+  CHECK(lost.count > 0);
+  CHECK(lost.ticks > 0);
+  CHECK(ModelledWorld::get().memory().name_of_size(lost.key) == "Hot");
+  REQUIRE_FALSE(machine.processor.hottest(1).empty());
+  CHECK(machine.processor.hottest(1)[0].conflicts == lost.count);
 }
 
 TEST_CASE("model costs: a fiber beyond the threads takes no time", "[machine]") {

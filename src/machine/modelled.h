@@ -21,6 +21,9 @@ struct Modelled : VirtualMachine<Modelled, ModelledWorld> {
   /// Costs its caller a fence. The interrupts of other processors are not modelled.
   static void heavy_fence() { ModelledWorld::get().fence(); }
   static void prefetch(const void* p, Access) { ModelledWorld::get().prefetch(p); }
+  static void name(const void* p, std::size_t bytes, std::string_view name) {
+    ModelledWorld::get().memory().name(p, bytes, name);
+  }
   static void begin_operation() { ModelledWorld::get().begin_operation(); }
   static PageSource* pages();
 };

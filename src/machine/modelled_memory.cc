@@ -28,6 +28,8 @@ void ModelledMemory::reset() {
   unmapped_.clear();
   lines_.clear();
   foreign_.clear();
+  names_.clear();
+  named_.clear();
   live_blocks_ = 0;
   allocator_.reset();
 }
@@ -117,6 +119,44 @@ std::optional<u32> ModelledMemory::known_line(const void* p) const {
   if (offset < kArenaBytes) return static_cast<u32>(offset / kLineBytes);
   const auto number = foreign_.find(reinterpret_cast<u64>(p) / kLineBytes);
   return number ? std::optional(kArenaLines + *number) : std::nullopt;
+}
+
+void ModelledMemory::name(const void* p, u64 bytes, std::string_view name) {
+  if (offset_of(p) >= kArenaBytes) {
+    named_.push_back({reinterpret_cast<u64>(p), bytes, name});
+    return;
+  }
+  const u64 unit = asked(bytes) / kUnitOfHeap;
+  if (unit > kMostBlock / kUnitOfHeap) return;
+  if (unit >= names_.size()) names_.resize(unit + 1);
+  std::vector<std::string_view>& names = names_[unit];
+  if (std::ranges::find(names, name) == names.end()) names.push_back(name);
+}
+
+std::string ModelledMemory::name_of_size(u64 bytes) const {
+  std::string all;
+  if (bytes / kUnitOfHeap >= names_.size()) return all;
+  for (const std::string_view name : names_[bytes / kUnitOfHeap]) {
+    if (!all.empty()) all += '/';
+    all += name;
+  }
+  return all;
+}
+
+ModelledMemory::Place ModelledMemory::place_of_line(u64 address) const {
+  const u64 line = address / kLineBytes;
+  if (line < kArenaLines) {
+    const u64 offset = line * kLineBytes;
+    const u64 start = starts_.start_of(offset), bytes = starts_.end_of(start, kMostBlock) - start;
+    return {name_of_size(bytes), bytes, offset - start};
+  }
+  for (const Named& named : named_) {
+    for (u64 at = named.start / kLineBytes; at * kLineBytes < named.start + named.bytes; ++at) {
+      if (foreign_.find(at) != static_cast<u32>(line - kArenaLines)) continue;
+      return {std::string(named.name), named.bytes, at * kLineBytes - std::min(at * kLineBytes, named.start)};
+    }
+  }
+  return {"", 0, 0};
 }
 
 std::string ModelledMemory::place(const void* p) const {

@@ -14,6 +14,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "src/base/types.h"
@@ -99,6 +100,27 @@ class ModelledMemory {
     return line < kArenaLines ? starts_.start_of(offset_of(p)) : u64{line} * kLineBytes;
   }
 
+  /// Returns the bytes of the block that p is in, as far as the blocks after it tell, but at most 64 KiB; 0 outside of
+  /// the arena.
+  u64 block_bytes(const void* p) const {
+    const u64 offset = offset_of(p);
+    if (offset >= kArenaBytes) return 0;
+    const u64 start = starts_.start_of(offset);
+    return starts_.end_of(start, kMostBlock) - start;
+  }
+
+  /// Gives a name to these bytes. In the arena it is one of all blocks of this size.
+  void name(const void* p, u64 bytes, std::string_view name);
+  /// Returns the names of the blocks of a size, "/" between them; "" if there are none.
+  std::string name_of_size(u64 bytes) const;
+  /// The block or the named bytes of a line.
+  struct Place {
+    std::string name;   // "" if it has none
+    u64 bytes, offset;  // bytes: 0 if they are unknown; offset: of the line's first byte
+  };
+  /// Returns the place of the line with an address by which a model knows it. O(bytes with a name outside the arena).
+  Place place_of_line(u64 address) const;
+
   Line& line(u32 number) { return lines_.of(number); }
   /// Returns the line that an access affects, or null if it affects none: no transaction has it, and no fiber waits.
   Line* line_of_access(u32 number, bool in_transaction) {
@@ -118,11 +140,18 @@ class ModelledMemory {
   static constexpr u64 kLargestSmall = 8 << 10;
   static constexpr u64 kSmallPage = 4096;
   static constexpr u64 kCallNs = 20;  // the fast path of a common allocator
+  static constexpr u64 kMostBlock = 64 << 10;
 
   /// The small blocks of one fiber.
   struct Heap {
     u64 next = 0, end = 0;                 // its span
     std::vector<std::vector<void*>> free;  // by size in units of 16 bytes
+  };
+
+  /// Named bytes outside of the arena.
+  struct Named {
+    u64 start, bytes;
+    std::string_view name;
   };
 
   u64 offset_of(const void* p) const { return static_cast<u64>(static_cast<const char*>(p) - arena_); }
@@ -135,6 +164,8 @@ class ModelledMemory {
   BlockStarts starts_{kArenaBytes};
   SparseLines<Line> lines_;
   ForeignLines foreign_{kForeignLines};
+  std::vector<std::vector<std::string_view>> names_;  // of blocks, by their size in units of 16 bytes
+  std::vector<Named> named_;
   u64 live_blocks_ = 0;
   std::unique_ptr<AllocatorModel> allocator_;  // null: heaps_
   PagePlacement placement_;

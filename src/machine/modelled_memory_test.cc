@@ -50,6 +50,19 @@ TEST_CASE("block starts: agree with a map of blocks", "[machine]") {
   }
 }
 
+TEST_CASE("block starts: a block ends where the next one begins, or after as many bytes as are asked for",
+          "[machine]") {
+  BlockStarts starts(1 << 20);
+  starts.mark(64, 48);
+  CHECK(starts.end_of(64, 1024) == 1088);
+  starts.mark(112, 16);
+  CHECK(starts.end_of(64, 1024) == 112);
+  starts.mark(8192, 64);
+  CHECK(starts.end_of(112, 16'384) == 8192);
+  CHECK(starts.end_of(112, 4096) == 4208);
+  CHECK(starts.end_of(8192, 4 << 20) == 1 << 20);
+}
+
 TEST_CASE("sparse lines: keep what is not idle, whatever else comes and goes", "[machine]") {
   using Line = ModelledMemory::Line;
   SparseLines<Line> lines;
@@ -120,6 +133,36 @@ TEST_CASE("modelled memory: mappings are zero, aligned, large, and used again", 
   u64 mapped = 0;
   while (memory.map(u64{16} << 30, 4096) != nullptr) ++mapped;
   CHECK(mapped == 7);
+}
+
+TEST_CASE("modelled memory: a line has the name of its block's size, or of the object outside the arena", "[machine]") {
+  ModelledMemory memory;
+  void* const block = memory.allocate(700, 1);
+  void* const after = memory.allocate(64, 1);
+  CHECK(memory.block_bytes(block) == 704);
+  CHECK(memory.name_of_size(704) == "");
+  memory.name(block, 700, "Node48");
+  memory.name(block, 690, "Wide");
+  memory.name(block, 700, "Node48");
+  CHECK(memory.name_of_size(704) == "Node48/Wide");
+  const auto second = memory.place_of_line(memory.address_of(static_cast<char*>(block) + 64));
+  CHECK(second.name == "Node48/Wide");
+  CHECK(second.bytes == 704);
+  CHECK(second.offset == 64);
+  CHECK(memory.place_of_line(memory.address_of(after)).name == "");
+
+  alignas(64) static char object[192];
+  CHECK(memory.block_bytes(object) == 0);
+  memory.name(object, sizeof(object), "policy");
+  CHECK_FALSE(memory.known_line(object));  // a name is no use, and gives no number
+  const auto of_object = memory.place_of_line(memory.address_of(object + 130));
+  CHECK(of_object.name == "policy");
+  CHECK(of_object.bytes == 192);
+  CHECK(of_object.offset == 128);
+  alignas(64) static char other[64];
+  CHECK(memory.place_of_line(memory.address_of(other)).bytes == 0);
+  memory.reset();
+  CHECK(memory.name_of_size(704) == "");
 }
 
 TEST_CASE("modelled memory: addresses are equal in every run, also those outside of the arena", "[machine]") {

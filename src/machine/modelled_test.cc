@@ -39,7 +39,7 @@ class Told : public FlatCosts {
   }
   u64 begin_operation(u32, u64) override { return 7 * kNs; }
   std::span<const EndedTransaction> ended() override { return ended_; }
-  void undone(u32 fiber, u64 clock) override { undone_at.emplace_back(fiber, clock / kNs); }
+  void undone(u32 fiber, u32, u64 clock) override { undone_at.emplace_back(fiber, clock / kNs); }
   void mapped(u64 address, u64 bytes, bool, const PagePlacement&) override { mappings.emplace_back(address, bytes); }
   void unmapped(u64 address, u64 bytes) override { std::erase(mappings, std::pair(address, bytes)); }
   void allocated(u32, u64 address, u64 bytes) override { blocks.emplace_back(address, bytes); }

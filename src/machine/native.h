@@ -110,6 +110,7 @@ struct Native : Cells<Native> {
   static PageSource* pages() { return &system_pages(); }
   static void poison(const void* p, std::size_t bytes) { poison_memory(p, bytes); }
   static void unpoison(const void* p, std::size_t bytes) { unpoison_memory(p, bytes); }
+  [[gnu::always_inline]] static inline void name(const void*, std::size_t, std::string_view) {}
 
  private:
   friend Cells<Native>;

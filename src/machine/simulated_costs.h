@@ -75,8 +75,11 @@ class Costs {
   /// Returns the transactions that the last call of cost(), reference() or trap() ended. The world undoes them. If the
   /// fiber's own is among them, its step has not taken place.
   virtual std::span<const EndedTransaction> ended() { return {}; }
+  /// Tells that an access ends the transaction of another fiber, which undone() names next. `bytes`: the size of the
+  /// block that the access is to; 0 outside of all blocks.
+  virtual void conflict(u32 /*loser*/, u32 /*fiber*/, u64 /*address*/, u64 /*bytes*/) {}
   /// Tells that a fiber's transaction has been undone, at this time. Its step kAbort follows.
-  virtual void undone(u32 /*fiber*/, u64 /*clock*/) {}
+  virtual void undone(u32 /*fiber*/, u32 /*status*/, u64 /*clock*/) {}
   /// Tells that addresses are usable, as untouched pages that are huge or small, and where the program wants them.
   virtual void mapped(u64 /*address*/, u64 /*bytes*/, bool /*huge*/, const PagePlacement&) {}
   /// Tells that addresses are gone.

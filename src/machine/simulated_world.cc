@@ -85,19 +85,20 @@ void VirtualWorld<Traits>::access(Fiber& fiber, const void* p, u32 bytes, Event 
   const u32 number = memory_.line_number(p);
   const u64 began = fiber.clock;
   refer(fiber, kind, p, bytes, number);
-  const auto affect = [&](u32 n) {
+  const auto affect = [&](u32 n, const void* at) {
     typename Memory::Line* const line = memory_.line_of_access(n, fiber.transaction.running());
     if (!line) return;
-    add_to_sets(fiber, *line, n, writes, began);
+    add_to_sets(fiber, *line, n, at, writes, began);
     if (writes && line->waited) {
       line->waited = false;
       wake(n, began);
     }
   };
-  affect(number);
+  affect(number, p);
   // A row may cross the border of two lines.
   const char* const last = static_cast<const char*>(p) + bytes - 1;
-  if ((reinterpret_cast<u64>(p) ^ reinterpret_cast<u64>(last)) / kLineBytes != 0) affect(memory_.line_number(last));
+  if ((reinterpret_cast<u64>(p) ^ reinterpret_cast<u64>(last)) / kLineBytes != 0)
+    affect(memory_.line_number(last), last);
 }
 
 template <class Traits>
@@ -107,8 +108,14 @@ void VirtualWorld<Traits>::access_outside(const void* p, u32 bytes, Event kind) 
 
 /// Adds the line to the fiber's read or write set. The requester wins: a conflicting transaction is undone now.
 template <class Traits>
-void VirtualWorld<Traits>::add_to_sets(Fiber& fiber, typename Memory::Line& line, u32 number, bool writes, u64 at) {
-  const auto lose = [&](u32 other) { doom(*fibers_[other], kAbortConflict | kAbortRetry, at); };
+void VirtualWorld<Traits>::add_to_sets(Fiber& fiber, typename Memory::Line& line, u32 number, const void* p,
+                                       bool writes, u64 at) {
+  const auto lose = [&](u32 other) {
+    if constexpr (Traits::kModels) {
+      costs_->conflict(other, fiber.id, memory_.address_of(p, number), memory_.block_bytes(p));
+    }
+    doom(*fibers_[other], kAbortConflict | kAbortRetry, at);
+  };
   if (line.writer1 != 0 && line.writer1 != fiber.id + 1) lose(line.writer1 - 1u);
   if (writes) line.readers.drain_others(fiber.id, lose);
   if (!fiber.transaction.running()) return;
@@ -238,7 +245,7 @@ void VirtualWorld<Traits>::undo(Fiber& fiber, u32 status, u64 at) {
   fiber.transaction.undo(status);
   forget_lines(fiber);
   if constexpr (Traits::kModels) {
-    if (me) costs_->undone(fiber.id, at);
+    if (me) costs_->undone(fiber.id, status, at);
   }
 }
 

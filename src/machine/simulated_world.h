@@ -241,7 +241,7 @@ class VirtualWorld {
     requires(Traits::kModels);
   void take_lock(Fiber& fiber, u64* word)
     requires(Traits::kModels);
-  void add_to_sets(Fiber& fiber, typename Memory::Line& line, u32 number, bool writes, u64 at);
+  void add_to_sets(Fiber& fiber, typename Memory::Line& line, u32 number, const void* p, bool writes, u64 at);
   void undo(Fiber& fiber, u32 status, u64 at);
   void doom(Fiber& victim, u32 status, u64 at);
   void forget_lines(Fiber& fiber);

@@ -49,6 +49,7 @@ struct VirtualMachine : Cells<Self>, SoftwareTransactions<&WorldOfSelf::get> {
   static void deallocate(void* p, std::size_t bytes) { WorldOfSelf::get().deallocate(p, bytes); }
   static void poison(const void* p, std::size_t bytes) { WorldOfSelf::get().memory().poison(p, bytes); }
   static void unpoison(const void* p, std::size_t bytes) { WorldOfSelf::get().memory().unpoison(p, bytes); }
+  static void name(const void*, std::size_t, std::string_view) {}
 
  private:
   friend Cells<Self>;

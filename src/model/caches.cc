@@ -50,11 +50,17 @@ Ticks Caches::miss(u32 core, u64 number, bool writes, Home home, Ticks start) {
   const bool was_owner = line.owned_by(core);
   const bool moves = line.owner1 != 0 && !was_owner;
   const bool contended = moves || (writes && (line.holders & ~(u64{1} << core)) != 0);
-  Ticks took = in_l1 ? ticks(p_.l1.ns) : in_l2 ? ticks(p_.l2.ns) : fetch(line, core, begin);
+  last_.channel = last_.link = 0;
+  Ticks took = in_l1 ? after(Cause::kL1, p_.l1.ns) : in_l2 ? after(Cause::kL2, p_.l2.ns) : fetch(line, core, begin);
   if (writes) {
     if (!was_owner) {
       // An upgrade asks the own L3 at least.
-      took = std::max({took, ticks(p_.l3.ns), invalidation(line, core)});
+      const auto [message, from] = std::max(std::pair(ticks(p_.l3.ns), Cause::kL3), invalidation(line, core));
+      if (message > took) {
+        took = message;
+        last_.from = from;
+        last_.channel = last_.link = 0;
+      }
     }
     take_for_writing(line, core);
   } else {
@@ -66,6 +72,9 @@ Ticks Caches::miss(u32 core, u64 number, bool writes, Home home, Ticks start) {
   if (line.home != cluster) line.snoop_all = 1;
   if (contended) line.busy = begin + took;
   if (!in_l1) fill(core, number);
+  last_.transfer = static_cast<u32>(begin - start);
+  last_.source = static_cast<u32>(took - last_.channel - last_.link);
+  last_.shared = contended || begin > start;
   return begin - start + took;
 }
 
@@ -81,12 +90,12 @@ Ticks Caches::fetch(Line& line, u32 core, Ticks start) {
   if (line.owner1 != 0) return from_core(line, static_cast<u32>(line.owner1) - 1, cluster, start);
   if (line.l3s >> cluster & 1) {
     (void)l3_[cluster].use(line.number);
-    return ticks(p_.l3.ns);
+    return after(Cause::kL3, p_.l3.ns);
   }
   // A core of the same cluster has it, and a victim L3 has not.
   u64 clusters = line.l3s;
   for_each_bit(line.holders, [&](u32 holder) { clusters |= u64{1} << cluster_of(holder); });
-  if (clusters >> cluster & 1) return ticks(p_.l3.exclusive_elsewhere);
+  if (clusters >> cluster & 1) return after(Cause::kOwnCluster, p_.l3.exclusive_elsewhere);
   Distance nearest = Distance::kLocal;
   u32 source = cluster;
   for_each_bit(clusters, [&](u32 other) {
@@ -98,8 +107,8 @@ Ticks Caches::fetch(Line& line, u32 core, Ticks start) {
   });
   switch (nearest) {
     case Distance::kLocal: return from_memory(line, cluster, start);
-    case Distance::kCluster: return ticks(p_.cluster.l3);
-    case Distance::kSocket: return ticks(p_.socket.l3) + over_link(source, cluster, start);
+    case Distance::kCluster: return after(Cause::kOtherCluster, p_.cluster.l3);
+    case Distance::kSocket: return after(Cause::kOtherSocket, p_.socket.l3) + through_link(source, cluster, start);
   }
   return 0;
 }
@@ -108,10 +117,12 @@ Ticks Caches::from_core(const Line& line, u32 owner, u32 cluster, Ticks start) {
   const u32 source = cluster_of(owner);
   const bool written = line.written;
   switch (p_.distance(cluster, source)) {
-    case Distance::kLocal: return ticks(written ? p_.l3.modified_elsewhere : p_.l3.exclusive_elsewhere);
-    case Distance::kCluster: return ticks(written ? p_.cluster.modified : p_.cluster.l3);
+    case Distance::kLocal:
+      return after(Cause::kOwnCluster, written ? p_.l3.modified_elsewhere : p_.l3.exclusive_elsewhere);
+    case Distance::kCluster: return after(Cause::kOtherCluster, written ? p_.cluster.modified : p_.cluster.l3);
     case Distance::kSocket:
-      return ticks(written ? p_.socket.modified : p_.socket.l3) + over_link(source, cluster, start);
+      return after(Cause::kOtherSocket, written ? p_.socket.modified : p_.socket.l3) +
+             through_link(source, cluster, start);
   }
   return 0;
 }
@@ -121,18 +132,21 @@ Ticks Caches::from_memory(Line& line, u32 cluster, Ticks start) {
   const bool snoops = p_.home.stale_directory && line.snoop_all;
   line.dirty = 0;
   Ticks took = channels_[home].take(start);
+  last_.channel = static_cast<u32>(took);
+  last_.from = home == cluster ? Cause::kDramNear : Cause::kDramFar;
   switch (p_.distance(cluster, home)) {
     case Distance::kLocal: return took + ticks(p_.dram.local + (snoops ? p_.home.snoop_local : 0));
     case Distance::kCluster: return took + ticks(p_.dram.cluster + (snoops ? p_.home.snoop_cluster : 0));
     case Distance::kSocket:
-      took += over_link(home, cluster, start + took);
+      took += through_link(home, cluster, start + took);
       return took + ticks(p_.dram.socket + (snoops ? p_.home.snoop_socket : 0));
   }
   return took;
 }
 
-/// Returns the ticks of the message to the farthest holder but the core itself, and of its answer; 0 if there is none.
-Ticks Caches::invalidation(const Line& line, u32 core) const {
+/// Returns the ticks of the message to the farthest holder but the core itself, and of its answer, and where that is; 0
+/// ticks if there is none.
+std::pair<Ticks, Cause> Caches::invalidation(const Line& line, u32 core) const {
   const u32 cluster = cluster_of(core);
   u64 clusters = line.l3s & ~(u64{1} << cluster);
   bool near = false;
@@ -141,10 +155,11 @@ Ticks Caches::invalidation(const Line& line, u32 core) const {
     clusters |= u64{1} << cluster_of(holder);
   });
   clusters &= ~(u64{1} << cluster);
-  Ticks longest = near ? ticks(p_.l3.exclusive_elsewhere) : 0;
+  std::pair longest(near ? ticks(p_.l3.exclusive_elsewhere) : Ticks{0}, Cause::kOwnCluster);
   for_each_bit(clusters, [&](u32 other) {
-    longest =
-        std::max(longest, ticks(p_.distance(cluster, other) == Distance::kCluster ? p_.cluster.l3 : p_.socket.l3));
+    const bool in_socket = p_.distance(cluster, other) == Distance::kCluster;
+    longest = std::max(longest, std::pair(ticks(in_socket ? p_.cluster.l3 : p_.socket.l3),
+                                          in_socket ? Cause::kOtherCluster : Cause::kOtherSocket));
   });
   return longest;
 }

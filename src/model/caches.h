@@ -17,8 +17,10 @@
 // directories (Line::snoop_all) is about the home's memory directory alone, which evictions do not clear.
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "src/model/account.h"
 #include "src/model/directory.h"
 #include "src/model/parameters.h"
 #include "src/model/queue.h"
@@ -44,6 +46,8 @@ class Caches {
   [[nodiscard]] bool hit(u32 core, u64 line, bool writes);
   /// Brings the line to the core, whose hit() has just returned false. Returns the ticks from `start` to its arrival.
   [[nodiscard]] Ticks miss(u32 core, u64 line, bool writes, Home home, Ticks start);
+  /// Returns the parts of what the last miss() returned, from `transfer` on. Nothing else of it is set.
+  [[nodiscard]] const Arrival& last_miss() const { return last_; }
   /// Puts a line into the caches of a core, as its owner has written it whole: so the kernel leaves a page that it has
   /// cleared.
   void place(u32 core, u64 line, Home home);
@@ -73,7 +77,16 @@ class Caches {
   Ticks fetch(Line& line, u32 core, Ticks start);
   Ticks from_memory(Line& line, u32 cluster, Ticks start);
   Ticks from_core(const Line& line, u32 owner, u32 cluster, Ticks start);
-  Ticks invalidation(const Line& line, u32 core) const;
+  Ticks through_link(u32 from_cluster, u32 to_cluster, Ticks start) {
+    const Ticks queued = over_link(from_cluster, to_cluster, start);
+    last_.link = static_cast<u32>(queued);
+    return queued;
+  }
+  Ticks after(Cause from, double ns) {
+    last_.from = from;
+    return ticks(ns);
+  }
+  std::pair<Ticks, Cause> invalidation(const Line& line, u32 core) const;
   Ticks over_link(u32 from_cluster, u32 to_cluster, Ticks start);
   void wrote(Line& line, u32 core);
   void take_for_writing(Line& line, u32 core);
@@ -90,6 +103,7 @@ class Caches {
   std::vector<Queue> links_;     // by from * sockets + to
   Directory directory_;
   std::vector<Gone> gone_from_l1_, gone_from_l3_;
+  Arrival last_;
   Ticks now_ = 0;  // the start of the miss that is being served, for write-backs
 };
 

@@ -14,11 +14,14 @@
 // A reference also waits for a load that is a whole window of instructions older, since instructions retire in order,
 // and for a fill buffer. The rule by blocks stands for the values, which the model does not see. `same_block` is the
 // share of the wait that it saves.
+//
+// Each wait is charged to the thread's account (account.h) as the clock passes it.
 #include <algorithm>
 #include <array>
 #include <vector>
 
 #include "src/base/types.h"
+#include "src/model/account.h"
 #include "src/model/parameters.h"
 
 namespace latchlab::model {
@@ -33,28 +36,24 @@ class FillBuffers {
     next_ = static_cast<std::size_t>(std::ranges::min_element(until_) - until_.begin());
     return std::max(start, until_[next_]);
   }
-  void take(u64 line, Ticks arrival) {
-    until_[next_] = arrival;
-    coming_[line % kComing] = {line, arrival};
+  void take(const Arrival& arrival) {
+    until_[next_] = arrival.at;
+    coming_[arrival.line % kComing] = arrival;
   }
-  /// Returns the moment at which the line arrives or arrived; 0 if nothing is known of it, since others came after it.
-  [[nodiscard]] Ticks arrival_of(u64 line) const {
-    const Coming& coming = coming_[line % kComing];
-    return coming.line == line ? coming.arrival : 0;
+  /// Returns how the line arrives or arrived; null if nothing is known of it, since others came after it.
+  [[nodiscard]] const Arrival* arrival_of(u64 line) const {
+    const Arrival& coming = coming_[line % kComing];
+    return coming.line == line && coming.at != 0 ? &coming : nullptr;
   }
 
  private:
-  struct Coming {
-    u64 line = ~u64{0};
-    Ticks arrival = 0;
-  };
   // More than the buffers, since misses that wait for one have their arrival already. A collision forgets the older
   // line, which then seems to have arrived.
   static constexpr u64 kComing = 256;
 
   std::vector<Ticks> until_;  // by buffer
   std::size_t next_ = 0;
-  std::array<Coming, kComing> coming_{};
+  std::array<Arrival, kComing> coming_{};  // at 0: none
 };
 
 /// The instructions of one hardware thread, and what they wait for.
@@ -72,54 +71,69 @@ class Strand {
   /// Issues instructions at `now`; returns the clock after them.
   Ticks issue(double instructions, Ticks now) {
     instructions_ += instructions;
-    while (count_ != 0 && oldest().number + window_ <= instructions_) now = std::max(now, pop());
+    while (count_ != 0 && oldest().number + window_ <= instructions_) now = until(pop(), now);
     rest_ += instructions * per_instruction_;
     const Ticks whole = static_cast<Ticks>(rest_);
     rest_ -= static_cast<double>(whole);
+    bill_.charge(Cause::kInstructions, whole);
     return now + whole;
   }
   /// Returns the moment at which the address of a reference to this block is known. Block 0 is no block.
   Ticks address_known(u64 block, Ticks now) {
-    if (block != 0 && block == block_)
-      return now + static_cast<Ticks>((1 - same_block_) * (std::max(now, arrives_) - now));
+    if (block != 0 && block == block_) {
+      const Ticks known = now + static_cast<Ticks>((1 - same_block_) * (std::max(now, arrives_.at) - now));
+      bill_.wait(arrives_, now, known);
+      return known;
+    }
     block_ = block;
-    return std::max(now, arrives_);
+    return until(arrives_, now);
   }
   /// Notes a load that arrives later. A `miss` holds up the window.
-  void loads(Ticks arrival, bool miss) {
-    arrives_ = std::max(arrives_, arrival);
-    all_ = std::max(all_, arrival);
+  void loads(const Arrival& arrival, bool miss) {
+    if (arrival.at > arrives_.at) arrives_ = arrival;
+    if (arrival.at > all_.at) all_ = arrival;
     if (!miss) return;
     if (count_ == pending_.size()) pop();
     pending_[(first_ + count_++) % pending_.size()] = {instructions_, arrival};
   }
-  void stores(Ticks arrival) { all_ = std::max(all_, arrival); }
+  void stores(const Arrival& arrival) {
+    if (arrival.at <= all_.at) return;
+    all_ = arrival;
+    all_.store = true;
+  }
   void next_operation() {
     block_ = 0;
-    arrives_ = 0;
+    arrives_.at = 0;
   }
   /// Returns the moment at which all loads and stores have arrived, from `now` on; they are no longer pending.
   Ticks drain(Ticks now) {
-    now = std::max(now, all_);
-    arrives_ = 0;
+    now = until(all_, now);
+    arrives_.at = 0;
     count_ = 0;
     return now;
   }
   /// Forgets what was under way: an abort does not wait.
   void forget() {
-    all_ = 0;
+    all_.at = 0;
     next_operation();
     count_ = 0;
   }
+  [[nodiscard]] Bill& bill() { return bill_; }
 
  private:
   struct Pending {
     double number = 0;  // instructions before it
-    Ticks arrival = 0;
+    Arrival arrival;
   };
   const Pending& oldest() const { return pending_[first_]; }
-  Ticks pop() {
-    const Ticks arrival = oldest().arrival;
+  /// Waits for an arrival; returns the clock after it.
+  Ticks until(const Arrival& arrival, Ticks now) {
+    if (arrival.at <= now) return now;
+    bill_.wait(arrival, now, arrival.at);
+    return arrival.at;
+  }
+  const Arrival& pop() {
+    const Arrival& arrival = oldest().arrival;
     first_ = (first_ + 1) % static_cast<u32>(pending_.size());
     --count_;
     return arrival;
@@ -130,10 +144,11 @@ class Strand {
   double same_block_;
   double instructions_ = 0, rest_ = 0;
   u64 block_ = 0;
-  Ticks arrives_ = 0;             // of the loads of this operation, the last
-  Ticks all_ = 0;                 // of all loads and stores, the last
+  Arrival arrives_;               // of the loads of this operation, the last
+  Arrival all_;                   // of all loads and stores, the last
   std::vector<Pending> pending_;  // a ring: the loads in the window
   u32 first_ = 0, count_ = 0;
+  Bill bill_;
 };
 
 }  // namespace latchlab::model

@@ -83,18 +83,26 @@ TEST_CASE("Model strands: parts of ticks add up") {
   CHECK(clock == 25 * kTicksPerNs);
 }
 
+Arrival arrival(u64 line, Ticks at) {
+  Arrival made = at;
+  made.line = line;
+  return made;
+}
+
 TEST_CASE("Model fill buffers: a miss waits for a free one, and knows when a line comes") {
   FillBuffers buffers(2);
   CHECK(buffers.free_from(10) == 10);
-  buffers.take(1, 100);
+  buffers.take(arrival(1, 100));
   CHECK(buffers.free_from(10) == 10);
-  buffers.take(2, 200);
+  buffers.take(arrival(2, 200));
   CHECK(buffers.free_from(10) == 100);
-  buffers.take(3, 300);
+  buffers.take(arrival(3, 300));
   CHECK(buffers.free_from(10) == 200);
-  CHECK(buffers.arrival_of(1) == 100);
-  CHECK(buffers.arrival_of(3) == 300);
-  CHECK(buffers.arrival_of(4) == 0);
+  REQUIRE(buffers.arrival_of(1) != nullptr);
+  CHECK(buffers.arrival_of(1)->at == 100);
+  REQUIRE(buffers.arrival_of(3) != nullptr);
+  CHECK(buffers.arrival_of(3)->at == 300);
+  CHECK(buffers.arrival_of(4) == nullptr);
 }
 
 }  // namespace

@@ -38,6 +38,8 @@ struct Model::State {
     Strand strand;
     u32 core, cluster;
     Ticks next_tick;
+    u64 last_line = 0;            // of its last reference
+    u64 lost_to = Lost::kNobody;  // the structure of the conflict that ended its transaction
   };
   struct Core {
     FillBuffers fill_buffers;
@@ -69,6 +71,12 @@ struct Model::State {
 
   u32 socket_of(u32 core) const { return p.socket_of_cluster(p.cluster_of_core(core)); }
 
+  Bill& start_call(u32 number, Ticks now) {
+    start_call();
+    Bill& bill = threads[number].strand.bill();
+    bill.at(now);
+    return bill;
+  }
   void start_call() {
     transactions.forget_ended();
     caches.forget_evictions();
@@ -83,6 +91,7 @@ struct Model::State {
     if (tick_every == 0 || now < thread.next_tick) return true;
     thread.next_tick += ((now - thread.next_tick) / tick_every + 1) * tick_every;
     now += ticks(p.kernel.tick_ns);
+    thread.strand.bill().charge(Cause::kTicks, ticks(p.kernel.tick_ns));
     return !trapped(number);
   }
   /// Ends the transaction of a thread that enters the kernel; returns false if it runs none.
@@ -103,7 +112,11 @@ struct Model::State {
     if (!page.present || page.marked) {
       if (r.kind == Kind::kPrefetch || (r.in_transaction && trapped(r.thread))) return false;
       const bool clears = !page.present;
-      now = pages.fault(page, thread.cluster, thread.strand.drain(now));
+      now = thread.strand.drain(now);
+      const Ticks after = pages.fault(page, thread.cluster, now);
+      thread.strand.bill().charge(Cause::kSpaceLock, pages.waited());
+      thread.strand.bill().charge(Cause::kFaults, after - now - pages.waited());
+      now = after;
       if (clears) cleared(thread, page, address);
     }
     walk = ticks(p.tlb.walk_ns);
@@ -129,21 +142,37 @@ struct Model::State {
     } else if (r.kind != Kind::kPrefetch) {
       now = strand.address_known(r.block, now);
     }
+    thread.last_line = line;
     const bool hit = caches.hit(thread.core, line, writes);
-    Ticks arrival = 0;
+    Arrival arrival;
     if (hit) {
-      arrival = std::max(now + walk + ticks(p.l1.ns), core.fill_buffers.arrival_of(line));
+      arrival = now + walk + ticks(p.l1.ns);
+      const Arrival* const coming = core.fill_buffers.arrival_of(line);
+      if (coming != nullptr && coming->at > arrival.at) {
+        arrival = *coming;
+      } else {
+        arrival.walk = static_cast<u32>(walk);
+        arrival.source = static_cast<u32>(ticks(p.l1.ns));
+      }
     } else {
       const Pages::Page& page = pages.at(line * kLineBytes, thread.cluster);
       const Ticks start = core.fill_buffers.free_from(now + walk);
-      arrival = start + caches.miss(thread.core, line, writes, {page.home, page.loaded_from_afar}, start);
-      core.fill_buffers.take(line, arrival);
+      const Ticks took = caches.miss(thread.core, line, writes, {page.home, page.loaded_from_afar}, start);
+      arrival = caches.last_miss();
+      arrival.at = start + took;
+      arrival.line = line;
+      arrival.walk = static_cast<u32>(walk);
+      arrival.buffer = static_cast<u32>(start - now - walk);
+      core.fill_buffers.take(arrival);
+      if (arrival.shared) hot_lines.fetched(line, r.thread, writes);
     }
     switch (r.kind) {
       case Kind::kLoad: strand.loads(arrival, !hit); break;
       case Kind::kStore: strand.stores(arrival); break;
       case Kind::kReadModifyWrite:
-        now = arrival + ticks(p.core.atomic_ns);
+        strand.bill().wait(arrival, now, arrival.at);
+        strand.bill().charge(Cause::kLocked, ticks(p.core.atomic_ns));
+        now = arrival.at + ticks(p.core.atomic_ns);
         strand.loads(now, false);
         break;
       case Kind::kPrefetch: break;
@@ -170,18 +199,22 @@ struct Model::State {
   Caches caches;
   Transactions transactions;
   Pages pages;
+  HotLines hot_lines;
+  std::vector<Lost> by_cause, by_structure;
   const Ticks tick_every;  // 0: never
 };
 
 Model::Model(const MachineFile& file, const Placement& threads_on_cpus)
-    : state_(std::make_unique<State>(file, threads_on_cpus)) {}
+    : state_(std::make_unique<State>(file, threads_on_cpus)) {
+  restart_account();
+}
 Model::~Model() = default;
 Model::Model(Model&&) noexcept = default;
 Model& Model::operator=(Model&&) noexcept = default;
 
 Ticks Model::access(const Reference& reference, const Ticks now) {
   State& s = *state_;
-  s.start_call();
+  s.start_call(reference.thread, now);
   Ticks clock = now;
   if (!s.by_the_clock(reference.thread, clock)) return clock - now;
   Strand& strand = s.threads[reference.thread].strand;
@@ -199,37 +232,56 @@ Ticks Model::access(const Reference& reference, const Ticks now) {
 
 Ticks Model::begin(u32 thread, const Ticks now) {
   State& s = *state_;
-  s.start_call();
+  Bill& bill = s.start_call(thread, now);
+  bill.begin();
   Ticks clock = now;
   (void)s.by_the_clock(thread, clock);
   s.transactions.begin(thread);
-  return s.threads[thread].strand.drain(clock) + ticks(s.p.htm.begin) - now;
+  clock = s.threads[thread].strand.drain(clock);
+  bill.charge(Cause::kTransactions, ticks(s.p.htm.begin));
+  return clock + ticks(s.p.htm.begin) - now;
 }
 
 Ticks Model::commit(u32 thread, const Ticks now) {
   State& s = *state_;
-  s.start_call();
+  Bill& bill = s.start_call(thread, now);
   Ticks clock = now;
   if (!s.by_the_clock(thread, clock)) return clock - now;
   s.transactions.finish(thread);
-  return s.threads[thread].strand.drain(clock) + ticks(s.p.htm.commit) - now;
+  clock = s.threads[thread].strand.drain(clock);
+  bill.charge(Cause::kTransactions, ticks(s.p.htm.commit));
+  bill.commit();
+  return clock + ticks(s.p.htm.commit) - now;
 }
 
-void Model::undone(u32 thread) {
+void Model::conflict(u32 loser, u64 address, u64 structure, u32 thread) {
+  state_->threads[loser].lost_to = structure;
+  state_->hot_lines.conflict(address / kLineBytes, thread);
+}
+
+void Model::undone(u32 thread, u32 status, const Ticks now) {
   State& s = *state_;
+  const Ticks lost = s.threads[thread].strand.bill().undone(now);
+  add_lost(s.by_cause, static_cast<u64>(classify(status)), lost);
+  const u64 structure = std::exchange(s.threads[thread].lost_to, Lost::kNobody);
+  if (structure != Lost::kNobody) add_lost(s.by_structure, structure, lost);
   for (const u64 line : s.transactions.written(thread)) s.caches.drop(s.threads[thread].core, line);
   s.transactions.finish(thread);
   s.threads[thread].strand.forget();
 }
 
-Ticks Model::abort(u32, Ticks) {
-  state_->start_call();
-  return ticks(state_->p.htm.abort);
+Ticks Model::abort(u32 thread, const Ticks now) {
+  return spend(thread, Cause::kAborted, ticks(state_->p.htm.abort), now);
+}
+
+Ticks Model::spend(u32 thread, Cause cause, Ticks ticks, const Ticks now) {
+  state_->start_call(thread, now).charge(cause, ticks);
+  return ticks;
 }
 
 Ticks Model::begin_operation(u32 thread, const Ticks now) {
   State& s = *state_;
-  s.start_call();
+  s.start_call(thread, now);
   Ticks clock = now;
   if (!s.by_the_clock(thread, clock)) return clock - now;
   Strand& strand = s.threads[thread].strand;
@@ -238,22 +290,47 @@ Ticks Model::begin_operation(u32 thread, const Ticks now) {
 }
 
 Ticks Model::fence(u32 thread, const Ticks now) {
-  state_->start_call();
+  state_->start_call(thread, now);
   return state_->threads[thread].strand.drain(now) - now;
 }
 
-Ticks Model::wake(u32, Ticks asleep, Ticks stored) const {
+Ticks Model::wake(u32 thread, Ticks asleep, Ticks stored) {
   // Each waiter looks at its own moments. Otherwise all would notice at once, and the least thread number would win.
   const Ticks turn = std::max<Ticks>(1, ticks(state_->p.l1.ns));
-  return stored <= asleep ? asleep : asleep + (stored - asleep + turn - 1) / turn * turn;
+  const Ticks awake = stored <= asleep ? asleep : asleep + (stored - asleep + turn - 1) / turn * turn;
+  State::Thread& sleeper = state_->threads[thread];
+  sleeper.strand.bill().at(asleep);
+  sleeper.strand.bill().sleep(sleeper.last_line, awake);
+  return awake;
 }
 
 Ticks Model::trap(u32 thread, Call, const Ticks now) {
   State& s = *state_;
-  s.start_call();
+  Bill& bill = s.start_call(thread, now);
   if (s.trapped(thread)) return 0;
-  return s.pages.call(s.threads[thread].strand.drain(now)) - now;
+  const Ticks clock = s.threads[thread].strand.drain(now);
+  const Ticks after = s.pages.call(clock);
+  bill.charge(Cause::kSpaceLock, s.pages.waited());
+  bill.charge(Cause::kCalls, after - clock - s.pages.waited());
+  return after - now;
 }
+
+void Model::restart_account() {
+  State& s = *state_;
+  for (u32 i = 0; i < s.threads.size(); ++i) s.threads[i].strand.bill().restart(i, &s.hot_lines);
+  s.hot_lines.clear();
+  s.by_cause.clear();
+  s.by_structure.clear();
+}
+
+std::vector<Times> Model::times() const {
+  std::vector<Times> all;
+  for (State::Thread& thread : state_->threads) all.push_back(thread.strand.bill().times());
+  return all;
+}
+const std::vector<Lost>& Model::lost_by_cause() const { return state_->by_cause; }
+const std::vector<Lost>& Model::lost_by_structure() const { return state_->by_structure; }
+std::vector<HotLine> Model::hottest(u64 most) const { return state_->hot_lines.hottest(most); }
 
 std::span<const Ended> Model::ended() const { return state_->transactions.ended(); }
 

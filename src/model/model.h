@@ -20,6 +20,7 @@
 //      or the system call has not taken place.
 //   4. Conflicts are the caller's: it finds them, undoes the loser's stores and calls undone() for it.
 //   5. When a thread goes on after its transaction has been undone, the caller asks abort() for the ticks.
+//   6. Ticks that the caller adds by itself are told to spend(). In others the thread is idle.
 //
 // An address is any number, and decides about sets and pages. So a run repeats only if its addresses do: a caller
 // passes offsets of its own, not what the system's allocator returns. Memory that nobody has mapped is present at its
@@ -29,6 +30,7 @@
 #include <vector>
 
 #include "src/base/types.h"
+#include "src/model/account.h"
 #include "src/model/pages.h"
 #include "src/model/parameters.h"
 #include "src/model/transactions.h"
@@ -74,9 +76,12 @@ class Model {
   /// Returns the ticks to commit, which wait for all misses of the transaction. If ended() names the thread, it has not
   /// been committed.
   [[nodiscard]] Ticks commit(u32 thread, Ticks now);
-  /// Tells that the caller has undone a transaction, whoever ended it. The lines that it wrote leave the core, and
-  /// ended() stays as it is.
-  void undone(u32 thread);
+  /// Tells that an access of `thread` to this address ends the transaction of another one, `loser`, and the structure
+  /// that the access is to: any number but Lost::kNobody. undone() follows.
+  void conflict(u32 loser, u64 address, u64 structure, u32 thread);
+  /// Tells that the caller has undone a transaction at this moment, whoever ended it, with the status of its abort. The
+  /// lines that it wrote leave the core, and ended() stays as it is.
+  void undone(u32 thread, u32 status, Ticks now);
   /// Returns the ticks of the abort of a transaction that has been undone.
   [[nodiscard]] Ticks abort(u32 thread, Ticks now);
   /// Returns the ticks of an operation's instructions besides its references. What was missed before may still be
@@ -85,10 +90,14 @@ class Model {
   /// Returns the ticks of a full fence, which waits for all misses of the thread.
   [[nodiscard]] Ticks fence(u32 thread, Ticks now);
   /// Returns the moment at which a thread that has waited since `asleep` notices a store made at `stored`: the end of a
-  /// turn of its loop, which takes a hit in L1. The thread then reads the line again, and queues for it there.
-  [[nodiscard]] Ticks wake(u32 thread, Ticks asleep, Ticks stored) const;
+  /// turn of its loop, which takes a hit in L1. The thread then reads the line again, and queues for it there. The line
+  /// is that of its last reference.
+  [[nodiscard]] Ticks wake(u32 thread, Ticks asleep, Ticks stored);
   /// Returns the ticks of a system call, which ends the thread's transaction.
   [[nodiscard]] Ticks trap(u32 thread, Call call, Ticks now);
+
+  /// Charges ticks that the caller adds to the clock of a thread. Returns them.
+  Ticks spend(u32 thread, Cause cause, Ticks ticks, Ticks now);
 
   /// Returns the transactions that the last call ended. The next call that returns ticks empties it.
   [[nodiscard]] std::span<const Ended> ended() const;
@@ -99,6 +108,19 @@ class Model {
   void unmapped(u64 address, u64 bytes);
   /// Tells that a thread has written these bytes outside virtual time, as loading does. The pages are present then.
   void loaded(u32 thread, u64 address, u64 bytes);
+
+  // The account (account.h), of the time since it was begun.
+
+  /// Begins the account anew. The clock of a thread begins with its next call. No transaction may run.
+  void restart_account();
+  /// Returns the ticks of each thread.
+  [[nodiscard]] std::vector<Times> times() const;
+  /// Returns the transactions that were undone, and their ticks: by cause, and those of conflicts by structure. The
+  /// ticks of aborts themselves are left out.
+  [[nodiscard]] const std::vector<Lost>& lost_by_cause() const;
+  [[nodiscard]] const std::vector<Lost>& lost_by_structure() const;
+  /// Returns up to `most` lines that threads waited for each other on, by ticks waited.
+  [[nodiscard]] std::vector<HotLine> hottest(u64 most) const;
 
  private:
   struct State;

@@ -29,7 +29,7 @@ class Threads {
     clock[thread] += model.access({thread, kind, address, bytes, block, in_transaction}, clock[thread]);
   }
   void abort(u32 thread) {
-    model.undone(thread);
+    model.undone(thread, 0, clock[thread]);
     clock[thread] += model.abort(thread, clock[thread]);
   }
   u32 earliest() const { return static_cast<u32>(std::ranges::min_element(clock) - clock.begin()); }
@@ -346,7 +346,7 @@ TEST_CASE("Model: an undone transaction is not ended again, before its thread go
   Threads t(quiet(), {0, 28});
   t.clock[0] += t.model.begin(0, 0);
   t.access(0, Kind::kStore, kBase, 0, true);
-  t.model.undone(0);
+  t.model.undone(0, kAbortConflict, t.clock[0]);
   for (u64 i = 1; i < 20; ++i) {
     t.access(1, Kind::kLoad, kBase + i * 4096);
     CHECK(t.model.ended().empty());
@@ -355,7 +355,7 @@ TEST_CASE("Model: an undone transaction is not ended again, before its thread go
   t.clock[0] += t.model.abort(0, t.clock[0]);
   t.clock[0] += t.model.begin(0, t.clock[0]);
   CHECK(t.model.trap(0, Call::kMap, t.clock[0]) == 0);
-  for (const Ended& end : t.model.ended()) t.model.undone(end.thread);
+  for (const Ended& end : t.model.ended()) t.model.undone(end.thread, end.status, t.clock[end.thread]);
   CHECK(ended(t.model) == Ends{{0, 0}});
   t.clock[0] += t.model.abort(0, t.clock[0]);
   CHECK(t.model.ended().empty());
@@ -457,7 +457,7 @@ TEST_CASE("Model: marks end transactions that touch the page, once") {
 
 TEST_CASE("Model: a waiting thread notices a store at the end of a turn of its loop") {
   const MachineFile file = quiet();
-  const Model model(file, {0});
+  Model model(file, {0});
   const Ticks turn = ticks(file.parameters().l1.ns);
   CHECK(model.wake(0, 1000, 900) == 1000);
   CHECK(model.wake(0, 1000, 1001) == 1000 + turn);

@@ -117,6 +117,7 @@ void Pages::touched(Page& page, u32 cluster) {
 
 Ticks Pages::fault(Page& page, u32 cluster, Ticks now) {
   const Ticks start = std::max(now, writer_until_);
+  waited_ = start - now;
   Ticks took = mark_;
   if (!page.present) {
     touched(page, cluster);
@@ -133,7 +134,9 @@ void Pages::load(Page& page, u32 cluster) {
 }
 
 Ticks Pages::call(Ticks now) {
-  writer_until_ = std::max({now, writer_until_, readers_until_}) + protect_;
+  const Ticks start = std::max({now, writer_until_, readers_until_});
+  waited_ = start - now;
+  writer_until_ = start + protect_;
   return writer_until_;
 }
 

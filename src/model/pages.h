@@ -62,6 +62,8 @@ class Pages {
   void load(Page& page, u32 cluster);
   /// Returns the clock after a system call that holds the lock for writing.
   Ticks call(Ticks now);
+  /// Returns for how long the last fault() or call() waited for the lock.
+  [[nodiscard]] Ticks waited() const { return waited_; }
   /// Returns the next page that NUMA balancing has marked by now, or null. Call until it is null.
   const Page* next_mark(Ticks now);
 
@@ -88,7 +90,7 @@ class Pages {
   u64 used_ = 0;
   std::vector<u64> present_;  // numbers of mapped pages that are present: those that may be marked
   bool any_huge_ = false;
-  Ticks writer_until_ = 0, readers_until_ = 0;
+  Ticks writer_until_ = 0, readers_until_ = 0, waited_ = 0;
 };
 
 }  // namespace latchlab::model

@@ -1,0 +1,121 @@
+// Tests of the account: what a wait is charged to, attempts that are undone, and hot lines among many cold ones.
+#include "src/model/account.h"
+
+#include <numeric>
+
+#include "src/base/rng.h"
+#include "src/testing/catch.h"
+
+namespace latchlab::model {
+namespace {
+
+Ticks of(const Bill& bill, Cause cause) { return bill.times()[static_cast<std::size_t>(cause)]; }
+Ticks all_of(const Bill& bill) { return std::accumulate(bill.times().begin(), bill.times().end(), Ticks{0}); }
+
+/// A miss that started at 1000: 40 ticks of a walk, 30 for the line's owner, 20 in a queue, then 100 from far memory.
+Arrival far_miss() {
+  Arrival arrival = 1190;
+  arrival.walk = 40;
+  arrival.transfer = 30;
+  arrival.channel = 20;
+  arrival.source = 100;
+  arrival.from = Cause::kDramFar;
+  return arrival;
+}
+
+TEST_CASE("Model account: a wait is charged to what the miss did in that time") {
+  Bill bill;
+  bill.wait(far_miss(), 1150, 1190);
+  CHECK(of(bill, Cause::kDramFar) == 40);
+  CHECK(all_of(bill) == 40);
+
+  bill = {};
+  bill.wait(far_miss(), 1060, 1190);
+  CHECK(of(bill, Cause::kDramFar) == 100);
+  CHECK(of(bill, Cause::kChannels) == 20);
+  CHECK(of(bill, Cause::kTransfer) == 10);
+  CHECK(all_of(bill) == 130);
+
+  bill = {};
+  bill.wait(far_miss(), 1000, 1080);  // a part of it
+  CHECK(of(bill, Cause::kTranslation) == 40);
+  CHECK(of(bill, Cause::kTransfer) == 30);
+  CHECK(of(bill, Cause::kChannels) == 10);
+  CHECK(all_of(bill) == 80);
+
+  bill = {};
+  bill.wait(far_miss(), 1190, 1190);
+  CHECK(all_of(bill) == 0);
+}
+
+TEST_CASE("Model account: a fence waits for a store, whatever the store waits for") {
+  Bill bill;
+  Arrival arrival = far_miss();
+  arrival.store = true;
+  bill.wait(arrival, 1000, 1190);
+  CHECK(of(bill, Cause::kFences) == 190);
+}
+
+TEST_CASE("Model account: an attempt that is undone loses all its time, which ends with the conflict") {
+  Bill bill;
+  bill.at(100);
+  bill.charge(Cause::kInstructions, 10);
+  bill.begin();
+  bill.charge(Cause::kTransactions, 20);
+  bill.charge(Cause::kL3, 70);
+  CHECK(bill.undone(150) == 40);  // at 200 by its own clock
+  CHECK(of(bill, Cause::kInstructions) == 10);
+  CHECK(of(bill, Cause::kAborted) == 40);
+  bill.at(150);
+  bill.begin();
+  bill.charge(Cause::kL3, 70);
+  bill.commit();
+  CHECK(bill.undone(160) == 0);
+  CHECK(of(bill, Cause::kL3) == 70);
+  CHECK(all_of(bill) == 120);
+}
+
+TEST_CASE("Model account: a thread is idle in a gap between two calls") {
+  Bill bill;
+  bill.at(5000);
+  bill.charge(Cause::kL1, 10);
+  bill.at(5100);
+  CHECK(of(bill, Cause::kIdle) == 90);
+  CHECK(all_of(bill) == 100);
+}
+
+TEST_CASE("Model account: a wait that a conflict cuts short counts up to the conflict, for its line too") {
+  HotLines lines;
+  Bill bill;
+  bill.restart(3, &lines);
+  bill.at(1000);
+  bill.begin();
+  Arrival arrival = far_miss();
+  arrival.line = 7;
+  arrival.shared = true;
+  bill.wait(arrival, 1000, 1190);
+  CHECK(bill.undone(1050) == 50);
+  REQUIRE(lines.hottest(10).size() == 1);
+  CHECK(lines.hottest(10)[0].line == 7);
+  CHECK(lines.hottest(10)[0].waited == 50);
+  CHECK(lines.hottest(10)[0].thread_numbers() == std::vector<u32>{3});
+}
+
+TEST_CASE("Model hot lines: the hot ones are found among a million cold ones") {
+  HotLines lines;
+  Rng rng(1);
+  for (u64 i = 0; i < 1'000'000; ++i) {
+    lines.waited(1000 + rng() % 10'000'000, static_cast<u32>(i % 56), 500);
+    if (i % 100 == 0) lines.waited(i / 100 % 10, 255, 500 + i / 100 % 10);
+  }
+  const std::vector<HotLine> hottest = lines.hottest(10);
+  REQUIRE(hottest.size() == 10);
+  for (u64 i = 0; i < 10; ++i) {
+    CHECK(hottest[i].line == 9 - i);
+    CHECK(hottest[i].waited > 990 * 500);
+    CHECK(hottest[i].thread_numbers() == std::vector<u32>{255});
+  }
+}
+
+}  // namespace
+}  // namespace latchlab::model
