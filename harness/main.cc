@@ -132,7 +132,7 @@ int run_harness(const std::vector<std::string>& command_line) {
           print(c.machine.empty() ? doctor_text(diagnose(topology, run_probes()))
                                   : model_text(modelled_machine(Spec::parse(c.machine))->file));
         } else if constexpr (std::is_same_v<C, ExplainCommand>) {
-          print(explain(c.result, c.base));
+          print(explain(c.result, c.base, c.hot_lines));
         } else if constexpr (std::is_same_v<C, HdrCommand>) {
           print(hdr(c.result, c.name));
         } else if constexpr (std::is_same_v<C, RowsCommand>) {

@@ -62,6 +62,7 @@ TrialResult run_modelled(const Pair& pair, const Plan& plan, Progress& progress)
   }
   const std::unique_ptr<Trial> trial = pair.make_trial(plan, memory_config_of(plan));
   TrialResult result = document(plan, machine.topology, run_trial(*trial, plan, machine.topology, team, progress));
+  if (result.throughput) result.virtual_time = virtual_time_of(team.processor());
   mark_modelled(result, plan);
   return result;
 }

@@ -313,7 +313,7 @@ Command parse_command_line(const std::vector<std::string>& args, const Surroundi
   }
   if (is_run) return parse_run(args, surroundings);
 
-  const std::vector<std::string> rest(args.begin() + 1, args.end());
+  std::vector<std::string> rest(args.begin() + 1, args.end());
   const auto no_more = [&](std::size_t allowed, std::string_view right) {
     if (rest.size() > allowed) {
       throw InputError(fmt::format("{}: '{}' is too much; write harness {}", args[0], rest[allowed], right));
@@ -329,12 +329,13 @@ Command parse_command_line(const std::vector<std::string>& args, const Surroundi
   if (args[0] == "compare") return parse_compare(rest);
   if (args[0] == "limits") return parse_limits(rest, surroundings);
   if (args[0] == "explain") {
+    const bool hot_lines = std::erase(rest, "--hot-lines") != 0;
     no_options();
-    no_more(2, "explain RESULT [BASE]");
+    no_more(hot_lines ? 1 : 2, hot_lines ? "explain RESULT --hot-lines" : "explain RESULT [BASE]");
     if (rest.empty()) {
       throw InputError("explain: the result is missing; write harness explain RESULT [BASE], '-' for standard input");
     }
-    return ExplainCommand{.result = rest[0], .base = rest.size() > 1 ? rest[1] : ""};
+    return ExplainCommand{.result = rest[0], .base = rest.size() > 1 ? rest[1] : "", .hot_lines = hot_lines};
   }
   if (args[0] == "hdr") {
     no_options();

@@ -477,6 +477,8 @@ TEST_CASE("wrong input is one line that says what would be right", "[cli]") {
       {{"check", "--json", "x"}, "check: there is no option --json here"},
       {{"rows", "--csv"}, "rows: there is no option --csv here"},
       {{"explain", "-v", "x"}, "explain: there is no option -v here"},
+      {{"explain", "--hot-lines"}, "explain: the result is missing"},
+      {{"explain", "a", "b", "--hot-lines"}, "explain: 'b' is too much; write harness explain RESULT --hot-lines"},
       {{"hdr", "x", "--name"}, "hdr: there is no option --name here"},
       {{"ab", "--a=--sync=none", "--b=--sync=olc", "--history=x"}, "--history has no meaning in harness ab"},
       {{"ab", "--a=--sync=none", "--b=--history=x"}, "--history belongs to no variant"},

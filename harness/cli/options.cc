@@ -201,7 +201,8 @@ const std::vector<CommandEntry>& command_rows() {
        "[--footprint=1Gi] [--threads=N] [--pin=PLACEMENT] [--smt=KIND] [--mem=NODES] [--hugepages=KIND] [--json]\n"
        "[--progress=KIND] [--write-machine=FILE [--like=NAME]]. FILE gets a modelled machine that is like this one.\n"
        "What cannot be measured is as in NAME, by default the nearest shipped machine.\n"},
-      {"explain", "RESULT [BASE]", "explains a JSON document, and suggests what to try", ""},
+      {"explain", "RESULT [BASE]", "explains a JSON document, and suggests what to try",
+       "[--hot-lines] lists the lines that the threads of a modelled run waited for each other on.\n"},
       {"hdr", "RESULT [NAME]", "exports its latency histograms as an HdrHistogram log, or one as .hgrm", ""},
       {"rows", "RESULT", "prints the rows of --rows in Wiscer's columns", ""},
       {"check", "FILE", "checks whether a recorded history is linearizable",

@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "harness/commands/virtual_time.h"
 #include "harness/config/numbers.h"
 #include "harness/host/on_processor.h"
 #include "harness/result/document.h"
@@ -388,6 +389,7 @@ std::string explained(const Json& document, const Json& base) {
   std::string text = head(r);
   if (status == Status::kNoisy)
     text += fmt::format("Noisy, so the numbers include other programs' effects: {}\n", reason);
+  if (status == Status::kModelled) text += fmt::format("Modelled: {}.\n", reason);
   if (status == Status::kDegraded)
     text += fmt::format("Degraded, so the numbers are not of the run that was asked for: {}\n", reason);
   if (status == Status::kInvalid || status == Status::kFailed) {
@@ -408,6 +410,7 @@ std::string explained(const Json& document, const Json& base) {
     if (!(of_base.done().per_second > 0)) throw InputError("explain: the result to compare with has no throughput");
     text += distance(r, of_base);
   }
+  text += virtual_time_text(r.trial());
   std::vector<Observation> observations;
   find_aborts(r, observations);
   find_fallbacks(r, observations);
@@ -422,7 +425,12 @@ std::string explained(const Json& document, const Json& base) {
   return text;
 }
 
-std::string explain(const std::string& path, const std::string& base_path) {
+std::string explained_lines(const Json& document) {
+  const Result r(document);
+  return head(r) + hot_lines_text(r.trial());
+}
+
+std::string explain(const std::string& path, const std::string& base_path, bool hot_lines) {
   const std::vector<Json> results = read_results("explain", path);
   Json base;
   if (!base_path.empty()) {
@@ -432,7 +440,8 @@ std::string explain(const std::string& path, const std::string& base_path) {
     base = bases.front();
   }
   std::string text;
-  for (const Json& result : results) text += (text.empty() ? "" : "\n") + explained(result, base);
+  for (const Json& result : results)
+    text += (text.empty() ? "" : "\n") + (hot_lines ? explained_lines(result) : explained(result, base));
   return text;
 }
 

@@ -13,7 +13,12 @@ namespace latchlab {
 /// policy, or null. Throws InputError if the two differ in more than the policy.
 [[nodiscard]] std::string explained(const Json& result, const Json& base);
 
-/// Explains all results of a file, compared with the one in the file `base_path` unless that is empty.
-[[nodiscard]] std::string explain(const std::string& path, const std::string& base_path);
+/// Returns the lines that the threads of a modelled run waited for each other on. Throws InputError if the result does
+/// not say.
+[[nodiscard]] std::string explained_lines(const Json& result);
+
+/// Explains all results of a file, compared with the one in the file `base_path` unless that is empty; or, with
+/// `hot_lines`, only the hot lines of each.
+[[nodiscard]] std::string explain(const std::string& path, const std::string& base_path, bool hot_lines);
 
 }  // namespace latchlab

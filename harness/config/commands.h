@@ -43,6 +43,7 @@ struct VersionCommand {};
 struct ExplainCommand {
   std::string result;  ///< a file with results; "-" is standard input
   std::string base;    ///< a file with a baseline result, usually of policy `none`; empty for no baseline
+  bool hot_lines = false;
 };
 
 struct HdrCommand {

@@ -22,6 +22,8 @@ class ModelledTeam : public FiberTeam<ModelledWorld> {
   /// Throws std::invalid_argument for more threads than there are places.
   void begin(u32 threads) override;
   void load(bool loading) override { costs_.load(loading); }
+  void measure() override { model_.restart_account(); }
+  [[nodiscard]] const model::Model& processor() const { return model_; }
   [[nodiscard]] std::optional<u64> ran_ns() override { return std::nullopt; }  // making requests takes no time
 
  private:

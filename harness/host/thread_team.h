@@ -50,6 +50,8 @@ class ThreadTeam {
 
   /// Tells that the next phases load data, which takes no time on a modelled machine, or that they no longer do.
   virtual void load(bool /*loading*/) {}
+  /// Tells that the phase that is measured begins: a modelled machine then says where its time goes.
+  virtual void measure() {}
 
   // For threads of the team:
 

@@ -120,6 +120,23 @@ inline RunResult full_result() {
       .here = "perf::CYCLES", .raw = 40, .scaled = 100, .enabled_ns = 10, .running_ns = 4, .per_operation = 2e-5};
   t.pmu = PmuResult{.events = {{.name = "cycles", .family = "core", .total = cycles}},
                     .derived = {{"instructions_per_cycle", 2.5}, {"package_joules", 6}}};
+  VirtualTime time;
+  time.thread_ns = 100;
+  for (const std::string_view cause : kWords<model::Cause>) time.causes.emplace_back(cause, 4);
+  time.per_thread = {time.causes};
+  time.aborts = {{.name = "conflict", .count = 3, .ns = 2.5}};
+  time.conflicts = {{.structure = std::string("Node4"), .bytes = u64{64}, .count = 2, .ns = 1.5}};
+  time.hot_lines = {{.structure = std::string("policy"),
+                     .bytes = u64{128},
+                     .offset = u64{64},
+                     .lock = true,
+                     .waited_ns = 9,
+                     .asleep_ns = 3,
+                     .reads = 5,
+                     .writes = 4,
+                     .conflicts = 2,
+                     .threads = {0, 1}}};
+  t.virtual_time = time;
   t.nodes_per_fetch = 1.477;
   t.stream = StreamPrint{.operations = 1000, .fingerprint = 0xfeed};
   t.key_file = KeyFile{.lines = 1005, .empty = 2, .repeated = 3};

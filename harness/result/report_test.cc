@@ -120,7 +120,8 @@ TEST_CASE("a value that was not measured is null with a reason, never zero", "[r
                          "/sync/series",
                          "/sync/per_thread",
                          "/limits/transaction_ns",
-                         "/pmu"}) {
+                         "/pmu",
+                         "/virtual_time"}) {
     INFO(at);
     CHECK(document.at(Json::json_pointer(at)).is_null());
     CHECK(document.at(Json::json_pointer(std::string(at) + "_reason")) == "the run was skipped");

@@ -23,6 +23,7 @@
 #include "harness/result/call_times.h"
 #include "harness/result/described.h"
 #include "harness/result/fields.h"
+#include "harness/result/virtual_time.h"
 #include "src/base/types.h"
 #include "src/base/words.h"
 #include "src/reclaim/reclaimer.h"
@@ -469,6 +470,7 @@ struct TrialResult {
   OrReason<double> nodes_per_fetch;
   SyncStats sync;
   OrReason<PmuResult> pmu;
+  OrReason<VirtualTime> virtual_time;
   MemoryUse memory;
   Limits limits;
   Health health;
@@ -514,6 +516,7 @@ void describe(Like<TrialResult> auto& t, auto& field) {
   field("nodes_per_fetch", t.nodes_per_fetch);
   field("sync", t.sync);
   field("pmu", t.pmu);
+  field("virtual_time", t.virtual_time);
   field("memory", t.memory);
   field("limits", t.limits);
   field("health", t.health);

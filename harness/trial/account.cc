@@ -445,6 +445,7 @@ TrialResult document(const Plan& plan, const Topology& topology, const Measureme
   out.placement = placement_of(plan, m);
   out.stream = m.print;
   out.rows = m.rows;
+  if (!plan.model) out.virtual_time = OrReason<VirtualTime>::missing("the run is measured");
   out.nodes_per_fetch = m.nodes_per_fetch;
   out.key_file = key_file_of(m);
   out.trace = trace_of(*plan.workload);

@@ -48,6 +48,7 @@ TrialResult modelled_run(const Plan& plan) {
   const auto progress = make_progress(ProgressMode::kNone);
   const Topology& topology = plan.model->topology;
   TrialResult result = document(plan, topology, run_trial(trial, plan, topology, team, *progress));
+  if (result.throughput) result.virtual_time = virtual_time_of(team.processor());
   mark_modelled(result, plan);
   return result;
 }
@@ -82,6 +83,36 @@ TEST_CASE("a modelled run: blocks of malloc come from the model of an allocator"
   CHECK(by_model.status == Status::kModelled);
   CHECK(by_model.memory.malloc.reason == "the machine is modelled");
   CHECK(by_model.validation.passed.value == true);
+}
+
+TEST_CASE("a modelled run: the causes add up to the time of the measured phase", "[trial]") {
+  const TrialResult result = modelled_run(modelled_plan(4));
+  REQUIRE(result.virtual_time);
+  const VirtualTime& time = *result.virtual_time;
+  REQUIRE(time.per_thread.size() == 4);
+  double all = 0;
+  for (const TimeByCause& thread : time.per_thread) {
+    double ns = 0;
+    for (const auto& [cause, part] : thread) ns += part;
+    // The phase, of 200 us. Its end falls between two operations.
+    CHECK(ns > 195'000);
+    CHECK(ns < 210'000);
+    all += ns;
+  }
+  CHECK(all == time.thread_ns);  // sixteenths are exact
+  REQUIRE(time.causes.size() == model::kCauses);
+  for (const auto& [cause, ns] : time.causes) {
+    INFO(cause);
+    if (cause == "instructions" || cause == "dram_near" || cause == "page_walks") CHECK(ns > 0);
+    if (cause == "other_socket" || cause == "transactions") CHECK(ns == 0);  // all threads are in one socket
+  }
+}
+
+TEST_CASE("a modelled run: one thread waits for no other one's line", "[trial]") {
+  const TrialResult result = modelled_run(modelled_plan(1));
+  REQUIRE(result.virtual_time);
+  CHECK(result.virtual_time->hot_lines.empty());
+  CHECK(result.virtual_time->conflicts.empty());
 }
 
 TEST_CASE("a modelled run: loading takes no virtual time, and the warm-up is counted", "[trial]") {

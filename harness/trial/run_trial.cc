@@ -240,6 +240,7 @@ class Run {
       me.processor_time = begin && end ? std::optional(*end - *begin - me.meetings) : std::nullopt;
       me.seen_on = team_.cpu();
     };
+    team_.measure();
     const Phases::Outcome phase =
         phases_.phase(name, endless ? 0 : total, config_.time_ns, task, config_.sample_ns, rate.has_value());
     note(phase);
