@@ -52,6 +52,9 @@ std::string_view text_of_cause(std::string_view name) {
   return found == words.end() ? name : kCauseTexts[static_cast<std::size_t>(found - words.begin())];
 }
 
+/// Returns a share with one digit behind the point, so that the rows of a table align.
+std::string in_percent(double part, double of) { return fmt::format("{:.1f} %", of > 0 ? part / of * 100 : 0); }
+
 std::string place_of(const OrReason<std::string>& structure, const OrReason<u64>& bytes) {
   const std::string size = !bytes ? "" : fmt::format("{}{} bytes", *bytes >= 65536 ? "at least " : "", *bytes);
   if (structure) return bytes ? fmt::format("{} ({})", *structure, size) : *structure;
@@ -81,7 +84,7 @@ std::string virtual_time_text(const TrialResult& trial) {
   std::string text = "Where the threads' virtual time went:\n  share  ns an operation\n";
   double rest = 0;
   const auto row = [&](double ns, std::string_view what) {
-    text += fmt::format("{:>7}  {:>15}  {}\n", percent(ns / time.thread_ns),
+    text += fmt::format("{:>7}  {:>15}  {}\n", in_percent(ns, time.thread_ns),
                         operations > 0 ? fmt::format("{:.2f}", ns / operations) : "-", what);
   };
   for (const auto& [name, ns] : causes) {
@@ -94,12 +97,12 @@ std::string virtual_time_text(const TrialResult& trial) {
   if (rest > 0) row(rest, "all else");
   double lost = 0;
   for (const LostByCause& abort : time.aborts) lost += abort.ns;
-  const auto part = [&](double ns) { return percent(lost > 0 ? ns / lost : 0); };
   for (const LostByCause& abort : time.aborts) {
-    text += fmt::format("{:>7}  of the time in aborted attempts: {} by {}\n", part(abort.ns), abort.count, abort.name);
+    text += fmt::format("{:>7}  of the time in aborted attempts: {} by {}\n", in_percent(abort.ns, lost), abort.count,
+                        abort.name);
   }
   for (const LostByStructure& conflict : time.conflicts) {
-    text += fmt::format("{:>7}  of it: {} by conflicts in {}\n", part(conflict.ns), conflict.count,
+    text += fmt::format("{:>7}  of it: {} by conflicts in {}\n", in_percent(conflict.ns, lost), conflict.count,
                         place_of(conflict.structure, conflict.bytes));
   }
   return text;
@@ -117,8 +120,8 @@ std::string hot_lines_text(const TrialResult& trial) {
       "  share  asleep     reads    writes  conflicts  line\n";
   for (const HotLineTime& line : time.hot_lines) {
     text +=
-        fmt::format("{:>7} {:>7} {:>9} {:>9} {:>10}  {}{}{}; {} {}\n", percent(line.waited_ns / time.thread_ns),
-                    percent(line.asleep_ns / time.thread_ns), line.reads, line.writes, line.conflicts,
+        fmt::format("{:>7} {:>7} {:>9} {:>9} {:>10}  {}{}{}; {} {}\n", in_percent(line.waited_ns, time.thread_ns),
+                    in_percent(line.asleep_ns, time.thread_ns), line.reads, line.writes, line.conflicts,
                     place_of(line.structure, line.bytes), line.offset ? fmt::format(", byte {}", *line.offset) : "",
                     line.lock ? ", a lock" : "", line.threads.size() == 1 ? "thread" : "threads", joined(line.threads));
   }
