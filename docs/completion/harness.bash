@@ -41,9 +41,9 @@ _harness() {
     -*)
       case $command in
         compare) words="--effect= --json --seed=" ;;
-        limits) words="--threads= --footprint= --pin= --smt= --mem= --hugepages= --json --progress=" ;;
+        limits) words="--threads= --footprint= --pin= --smt= --mem= --hugepages= --json --progress= --write-machine= --like=" ;;
         explain) words="--hot-lines" ;;
-        experiment) words="--quick --full --dry-run --redraw --paper --width= --height= --font-size= --out= --on= --binary= --emit=" ;;
+        experiment) words="--quick --full --dry-run --redraw --paper --width= --height= --font-size= --out= --machine= --beside= --on= --binary= --emit=" ;;
         export) words="--format= --series --out=" ;;
         doctor) words="--machine=" ;;
         -* | @* | ab) words="--index= --isa= --sync= --threads= --machine= --threads-per= --pin= --smt= --alloc= --mem= --hugepages= --reclaim= --workload= --keys= --dist= --churn= --negative= --batch= --value-size= --records= --warmup= --time= --ops= --clear-accessed= --sample= --rows= --rate= --slo= --latency= --pmu= --seed= --history= --validate= --preempt --reps= --topology= --dry-run --out= --json --profile= --progress= --strict --fit" ;;
