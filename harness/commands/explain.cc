@@ -117,7 +117,9 @@ std::string advice(const Result& r, std::string_view cause) {
     } else {
       text = "pages that were never touched, system calls and interrupts abort with this status";
     }
-    if (holds(r.machine().damon) || holds(r.machine().numa_balancing)) {
+    if (r.machine().modelled) {
+      text += "; so do marks of NUMA balancing, without which kernel.marks_per_s=0 models the machine";
+    } else if (holds(r.machine().damon) || holds(r.machine().numa_balancing)) {
       text +=
           "; the kernel clears Accessed bits here (harness doctor says which part of it), and a transaction that meets "
           "such a page aborts too";

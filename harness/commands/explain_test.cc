@@ -89,6 +89,9 @@ TEST_CASE("explain reports aborts by cause with advice") {
   CHECK_THAT(said(r), !Contains("Accessed"));
   r["machine"]["damon"] = true;
   CHECK_THAT(said(r), Contains("Accessed"));
+  Json modelled = r;
+  modelled["machine"]["modelled"] = {{"name", "haswell-ep"}};  // not the kernel under the model
+  CHECK_THAT(said(modelled), !Contains("Accessed") && Contains("marks of NUMA balancing"));
   r["sync"]["counters"]["scouts"] = 1000;
   r["sync"]["counters"]["scout_repaired"] = 970;
   CHECK_THAT(said(r), Contains("of 1000 runs that touched the pages outside, 97.0 % let the next try commit"));
