@@ -125,7 +125,10 @@ class Runs:
 
     def rate(self, words):
         if words not in self.known:
-            done = subprocess.run([self.harness, *words, "--json", "--progress=none"], capture_output=True, text=True, check=False)
+            try:
+                done = subprocess.run([self.harness, *words, "--json", "--progress=none"], capture_output=True, text=True, check=False)
+            except OSError as error:
+                raise InputError(f"{self.harness}: {error.strerror}; it must be a harness that models: build/modelled/harness") from None
             try:
                 document = json.loads(done.stdout)
                 self.known[words] = document["throughput"]["per_second"] / 1e6
@@ -255,5 +258,6 @@ def fit_main(harness, arguments):
 
 if __name__ == "__main__":
     if len(sys.argv) < 2:
-        sys.exit(f"model_fit: the usage is {USAGE}")
+        print(f"model_fit: the usage is {USAGE}", file=sys.stderr)
+        sys.exit(2)
     run_script("model_fit", fit_main, sys.argv[1], sys.argv[2:])

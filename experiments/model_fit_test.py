@@ -154,6 +154,12 @@ class ModelFit(unittest.TestCase):
             with self.assertRaises(InputError):
                 model_fit.fit_main(self.harness, words)
 
+    def test_a_harness_that_is_missing_is_named(self):
+        self.harness = "/nowhere/harness"
+        with self.assertRaises(InputError) as caught:
+            self.told("fit")
+        self.assertIn("/nowhere/harness: No such file or directory", str(caught.exception))
+
 
 if __name__ == "__main__":
     unittest.main()
