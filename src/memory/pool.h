@@ -347,6 +347,7 @@ class alignas(kFalseSharingBytes) Pool {
   /// Takes free blocks of a class that other pools have given. Returns false if there are none, or if that must wait
   /// for the end of a transaction.
   [[gnu::always_inline]] inline bool take_shared(u32 size_class) {
+    // A transaction reads the list's head here, so it may abort when another pool gives: once in kUnsharedBytes.
     return !exchange_.seems_empty(size_class) && take_from_exchange(size_class);
   }
   [[gnu::noinline]] bool take_from_exchange(u32 size_class) {
