@@ -130,8 +130,8 @@ TEST_CASE("a value that was not measured is another machine's, with the reason")
 TEST_CASE("a measured value out of range is another machine's, and says what was measured") {
   MachineSurvey survey = made_up();
   survey.ways[0] = 512U;
-  const MachineFile::Value& ways =
-      value_in(MachineFile::parse(machine_text(survey, "made-up", shipped("epyc")), "made-up.toml"), "l1.ways");
+  const MachineFile file = MachineFile::parse(machine_text(survey, "made-up", shipped("epyc")), "made-up.toml");
+  const MachineFile::Value& ways = value_in(file, "l1.ways");
   CHECK(ways.text == "8");
   CHECK_THAT(ways.source, Catch::EndsWith("(here: measured as 512, but it must be a whole number from 1 to 32)"));
 }
