@@ -127,7 +127,8 @@ function(latchlab_add_tests folder)
   endif()
   # Tests also run the harness, so it must be built even if only a test executable is asked for.
   add_dependencies(${target} harness)
-  set(elsewhere "~[all]~[threads]")
+  # [program]: not a test, but what a test starts.
+  set(elsewhere "~[all]~[threads]~[program]")
   if(folder STREQUAL "harness")
     string(APPEND elsewhere "~[realtime]")
   endif()

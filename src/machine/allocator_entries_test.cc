@@ -111,7 +111,7 @@ u64 faults_of_this_thread() {
 // The tracer counts system calls from the first of these calls to the second, which tells the faults.
 void mark(u64 faults) { (void)syscall(SYS_getppid, faults); }
 
-TEST_CASE("allocator entries: the program that is traced", "[.program]") {
+TEST_CASE("allocator entries: the program that is traced", "[.][program]") {
   std::thread([] {
     Native::deallocate(Native::allocate(64), 64);
     std::vector<void*> room;
