@@ -110,7 +110,7 @@ TEST_CASE("Races: byte strings by colliding hashes", "[race]") {
   explore<TinyByHash<Spin<Simulated>>>(chain_mixes(), "spin", {});
 }
 
-TEST_CASE("Seeded bugs: the race finder finds each dropped step of byte strings by their hash", "[race]") {
+TEST_CASE("Seeded bugs: the race finder finds each dropped step of byte strings by their hash", "[race][no-asan]") {
   using Index = TinyByHash<Olc<Simulated, BugsOnRequest>>;
   const auto run = [] {
     ProgramsReport all;

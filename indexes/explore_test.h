@@ -7,22 +7,25 @@
 #include "src/arch/sanitizer.h"
 #include "src/testing/catch.h"
 #include "src/testing/race_program.h"
+#include "src/testing/thorough.h"
 #include "sync/tiny_testing.h"
 
 namespace latchlab::testing {
 
 /// Number of programs for one mix under one policy, and the number of schedules that they share.
 inline constexpr u32 kRacePrograms = 40;
-/// A search for a seeded bug has all schedules in every build, since it ends at the first failure. A race without a
-/// failure runs them all, and so has fewer under sanitizers.
+/// A search for a seeded bug has all schedules, since it ends at the first failure. A race without a failure runs all
+/// that it has: a quarter of them, or all of them in ./test --all; under sanitizers a twentieth.
 inline constexpr u32 kRaceSchedules = 10'000;
-inline constexpr u32 kProofShare = kSanitized ? 20 : 1;
+inline u32 schedules_of_a_proof(u32 schedules = kRaceSchedules) {
+  return schedules / kRacePrograms / (kSanitized ? 20 : thorough() ? 1 : 4);
+}
 
-/// Runs every mix on `Index`, each under `schedules` schedules; under sanitizers under fewer.
+/// Runs every mix on `Index`, each under the share of `schedules` schedules that a proof has.
 template <class Index, class Raw>
 void explore(const std::vector<RaceMix<Raw>>& mixes, std::string_view policy, RaceOptions options,
              u32 schedules = kRaceSchedules) {
-  options.schedules = schedules / kRacePrograms / kProofShare;
+  options.schedules = schedules_of_a_proof(schedules);
   REQUIRE(options.schedules > 0);
   REQUIRE_FALSE(mixes.empty());
   for (const auto& mix : mixes) {
@@ -56,7 +59,7 @@ ProgramsReport run_mixes(const std::vector<RaceMix<Raw>>& mixes, std::string_vie
 /// Runs a quarter of the programs of every mix as scenarios of type S, none of which may fail.
 template <class S, class Raw>
 void explore_mixes(const std::vector<RaceMix<Raw>>& mixes, std::string_view policy, RaceOptions options) {
-  options.schedules = kRaceSchedules / kRacePrograms / kProofShare;
+  options.schedules = schedules_of_a_proof();
   const ProgramsReport report = run_mixes<S>(mixes, policy, kRacePrograms / 4, options);
   INFO(policy << ": " << report.message);
   CHECK(report.failures == 0);

@@ -229,7 +229,7 @@ RaceReport scan_one_node(u32 schedules = kRaceSchedules) {
 
 template <class Policy>
 void check_one_moment() {
-  const RaceReport report = scan_one_node<Policy>(kRaceSchedules / kProofShare);
+  const RaceReport report = scan_one_node<Policy>(kRacePrograms * schedules_of_a_proof());
   INFO(report.str());
   CHECK(report.failures == 0);
 }
@@ -243,13 +243,15 @@ TEST_CASE("Races: the pairs that a batch takes from one node need not be of one 
   CHECK(scan_one_node<Tiny<Rowex<Simulated>>>().failures != 0);  // as scan.h says
 }
 
-TEST_CASE("Seeded bugs: the race finder finds a scan that does not validate the nodes that it leaves", "[race][scan]") {
+TEST_CASE("Seeded bugs: the race finder finds a scan that does not validate the nodes that it leaves",
+          "[race][scan][no-asan]") {
   const Seeded bug(BugsOnRequest::kDropValidation);
   CHECK(scan_one_node<Tiny<Olc<Simulated, BugsOnRequest>>>().failures != 0);
   CHECK(scan_one_node<Tiny<Striped<Simulated, BugsOnRequest>>>().failures != 0);
 }
 
-TEST_CASE("Seeded bugs: the race finder finds a scan that keeps the pairs that it cannot prove", "[race][scan]") {
+TEST_CASE("Seeded bugs: the race finder finds a scan that keeps the pairs that it cannot prove",
+          "[race][scan][no-asan]") {
   const Seeded bug(art::BugFlags<bool>::kKeepUnproven);
   CHECK(scan_one_node<Tiny<Olc<Simulated, BugsOnRequest>>>().failures != 0);
 }

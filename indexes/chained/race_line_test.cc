@@ -34,7 +34,7 @@ TEST_CASE("Races: chained_line under hybrid", "[race]") {
                                                                       {.abort_rate = 0.2});
 }
 
-TEST_CASE("Seeded bugs: the race finder finds each dropped step of chained_line under olc", "[race]") {
+TEST_CASE("Seeded bugs: the race finder finds each dropped step of chained_line under olc", "[race][no-asan]") {
   using Index = Synchronized<ChainedLine, Tiny<Olc<Simulated, BugsOnRequest>>, U64Key>;
   const auto run = find_in_mixes<Index>("olc", 0, chained_line_mixes());
   CHECK(caught("chained_line: validation", BugsOnRequest::kDropValidation, run));

@@ -57,7 +57,8 @@ class Table {
 
 constexpr u64 kSlots = 4 << 16;  // so that no bucket is a small one
 
-TEST_CASE("cuckoo: a table that may not grow fills to load .92 with any pattern of keys, and says that it is full") {
+TEST_CASE("cuckoo: a table that may not grow fills to load .92 with any pattern of keys, and says that it is full",
+          "[no-tsan]") {  // one thread
   struct Pattern {
     const char* name;
     u64 (*key_at)(u64 n);
