@@ -23,11 +23,16 @@ HistoryVerdict check_history(std::vector<KeyedCall>& history, std::optional<Effo
     }
     ++verdict.keys;
     const KeyVerdict of_key = check_calls(std::nullopt, calls, most.value_or(effort_for(calls.size())));
-    verdict.undecided += of_key.undecided;
-    if (of_key.conflict.empty() || ++verdict.wrong > kMostWitnesses) continue;
-    Witness witness = find_witness(std::nullopt, calls);
-    if (!verdict.shown || witness.calls.size() < verdict.shown->witness.calls.size())
-      verdict.shown = {key, std::move(witness)};
+    std::optional<Witness> witness;
+    if (of_key.undecided) {
+      witness = find_value_witness(std::nullopt, calls);
+      verdict.undecided += !witness;
+    } else if (!of_key.conflict.empty() && verdict.wrong < kMostWitnesses) {
+      witness = find_witness(std::nullopt, calls);
+    }
+    verdict.wrong += witness || !of_key.conflict.empty();
+    if (witness && (!verdict.shown || witness->calls.size() < verdict.shown->witness.calls.size()))
+      verdict.shown = {key, *std::move(witness)};
   }
   if (verdict.undecided > 0) verdict.answer = Linearizable::kUnknown;
   if (verdict.wrong > 0) verdict.answer = Linearizable::kNo;

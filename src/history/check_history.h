@@ -19,7 +19,7 @@ struct HistoryVerdict {
   u64 calls = 0, keys = 0;
   u64 pending = 0;    ///< calls that never returned
   u64 wrong = 0;      ///< keys whose calls are not linearizable
-  u64 undecided = 0;  ///< keys whose check reached its limit
+  u64 undecided = 0;  ///< keys whose check reached its limit, and of which no value by itself is wrong
   struct WrongKey {
     u64 key;
     Witness witness;

@@ -76,6 +76,29 @@ std::vector<Named> corpus(const std::string& word) {
   return out;
 }
 
+TEST_CASE("A key whose check reaches its limit is wrong if a value by itself is") {
+  // Forty upserts and forty erases overlap, so the order of the values takes longer than the limit allows.
+  std::vector<KeyedCall> calls;
+  const auto add = [&](CallKind kind, bool yes, u64 value, u64 called, u64 returned) {
+    calls.push_back({1, {kind, yes, value, called, returned, static_cast<u32>(calls.size())}});
+  };
+  for (u32 i = 0; i < 40; ++i) {
+    add(CallKind::kUpsert, i == 0, 5, 1, 1000);
+    add(CallKind::kErase, i % 2 == 0, 0, 2, 1900);
+    add(CallKind::kFind, true, 5, 500, 2000);
+  }
+  const Effort least{.in_all = 100, .at_once = 100};
+  std::vector<KeyedCall> undecided = calls;
+  CHECK(check_history(undecided, least).answer == Linearizable::kUnknown);
+  add(CallKind::kFind, true, 6, 600, 700);
+  const HistoryVerdict verdict = check_history(calls, least);
+  CHECK(verdict.answer == Linearizable::kNo);
+  CHECK(verdict.wrong == 1);
+  CHECK(verdict.undecided == 0);
+  REQUIRE(verdict.shown);
+  CHECK(verdict.shown->witness.calls.size() == 1);
+}
+
 TEST_CASE("History corpus: right histories pass") {
   const std::vector<Named> histories = corpus("right");
   CHECK(histories.size() == 13);

@@ -235,13 +235,22 @@ std::optional<Witness> value_witness(std::optional<u64> before, const std::vecto
   return out;
 }
 
+std::vector<Call> in_order(std::span<const Call> calls) {
+  std::vector<Call> sorted(calls.begin(), calls.end());
+  std::sort(sorted.begin(), sorted.end(), [](const Call& a, const Call& b) { return a.called < b.called; });
+  return sorted;
+}
+
 }  // namespace
 
+std::optional<Witness> find_value_witness(std::optional<u64> before, std::span<const Call> calls) {
+  return value_witness(before, in_order(calls));
+}
+
 Witness find_witness(std::optional<u64> before, std::span<const Call> calls) {
-  std::vector<Call> in_order(calls.begin(), calls.end());
-  std::sort(in_order.begin(), in_order.end(), [](const Call& a, const Call& b) { return a.called < b.called; });
-  if (auto witness = value_witness(before, in_order)) return *witness;
-  return WitnessSearch(before, in_order).run();
+  const std::vector<Call> sorted = in_order(calls);
+  if (auto witness = value_witness(before, sorted)) return *witness;
+  return WitnessSearch(before, sorted).run();
 }
 
 std::string Witness::drawing() const {

@@ -37,8 +37,12 @@ struct Witness {
   [[nodiscard]] std::string drawing() const;
 };
 
+/// Returns a witness of one of the kinds A to D, if there is one; then the calls on this key are not linearizable.
+/// O(calls log calls).
+[[nodiscard]] std::optional<Witness> find_value_witness(std::optional<u64> before, std::span<const Call> calls);
+
 /// Returns a witness of calls on one key that are not linearizable. The work is a few checks of the whole, and at most
-/// some seconds more. O(calls log calls) for witnesses of one value.
+/// some seconds more.
 [[nodiscard]] Witness find_witness(std::optional<u64> before, std::span<const Call> calls);
 
 }  // namespace latchlab
