@@ -1,13 +1,20 @@
 // Tests of the memory of maps. At its limit one that is emptied must take pairs again, and one that is a cache must go
 // on for ever. Pairs that pass from thread to thread must not make a map grow.
+#include <atomic>
+#include <chrono>
 #include <concepts>
+#include <latch>
 #include <new>
 #include <string>
+#include <string_view>
+#include <thread>
+#include <vector>
 
 #include "indexes/art/art.h"
 #include "indexes/chained/chained.h"
 #include "indexes/cuckoo/cuckoo.h"
 #include "indexes/memc3/memc3.h"
+#include "indexes/vip/vip.h"
 #include "library/map.h"
 #include "src/testing/catch.h"
 
@@ -105,6 +112,50 @@ TEMPLATE_TEST_CASE("A cache of strings at its limit goes on for ever", "", (Map<
       TestType map("olc", limited_to(u64{4} << 20, alloc));
       CHECK(refused_by_cache(map, 3000, std::string(40'000, 'v'), [&](u64 n) { return key_of(size, n); }) == 0);
     }
+  }
+}
+
+/// Inserts a pair as docs/library.md says, but never gives up. Returns how many pairs it evicted.
+template <class Map>
+u64 insert_into_cache(Map& map, typename Map::Hand& hand, u64 key, const std::string& value) {
+  u64 evicted = 0;
+  for (u32 tries = 1;; ++tries) {
+    try {
+      map.insert(key, value);
+      return evicted;
+    } catch (const std::bad_alloc&) {}
+    if (tries > 2) std::this_thread::sleep_for(std::chrono::microseconds(50));
+    try {
+      evicted += map.evict(hand, 64, [](u64, std::string_view) {}).pairs;
+    } catch (const std::bad_alloc&) {}
+  }
+}
+
+TEMPLATE_TEST_CASE("A cache of four threads at its limit goes on, and counts what it evicts", "",
+                   (Map<u64, std::string, Art>), (Map<u64, std::string, Chained>), (Map<u64, std::string, Cuckoo>),
+                   (Map<u64, std::string, Vip>)) {
+  constexpr u64 kThreads = 4, kEach = 20'000;
+  for (const auto alloc : {MemoryConfig::Alloc::kMalloc, MemoryConfig::Alloc::kArena}) {
+    CAPTURE(word(alloc));
+    TestType map("olc", limited_to(u64{4} << 20, alloc));
+    std::atomic<u64> evicted{0};
+    std::latch joined(kThreads);  // a thread that joins a full map may lack the memory to evict
+    std::vector<std::thread> threads;
+    for (u64 id = 0; id < kThreads; ++id) {
+      threads.emplace_back([&, id] {
+        typename TestType::Hand hand;
+        for (u64 n = 0; n < kEach; ++n) {
+          evicted += insert_into_cache(map, hand, n * kThreads + id, std::string(200, 'v'));
+          if (n == 0) joined.arrive_and_wait();
+        }
+      });
+    }
+    for (std::thread& thread : threads) thread.join();
+    u64 left = 0;
+    map.for_each([&](u64 key, std::string_view value) { left += key < kThreads * kEach && value.size() == 200; });
+    CHECK(evicted > 0);
+    CHECK(left == map.size());
+    CHECK(left == kThreads * kEach - evicted);
   }
 }
 

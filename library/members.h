@@ -14,7 +14,7 @@
 //     Members::add                of the object: the list of all its members, which it owns
 //
 // Invariants:
-//   1. Members owns every member. A member is destroyed under the mutex of its Members: by leave, or by close.
+//   1. Members owns every member that was added. Such a member is destroyed under the mutex: by leave, or by close.
 //   2. After close there is no member, and leave does nothing. So the object and a thread may end at the same time.
 //   3. An id is never used again. So what a thread still knows of an object that has ended matches no other object.
 //   4. Each thread and each Session shares ownership of the Members that it belongs to.
