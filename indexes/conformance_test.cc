@@ -122,12 +122,17 @@ void check_pattern(const Pair& pair, const std::string& variant, const KeyPatter
   if (pair.own_memory.empty()) CHECK(index->bytes().live - index->bytes().room == empty);
 }
 
+/// Under sanitizers a pair has every third pattern, and other pairs have other thirds.
 void check_pairs(KeyKind keys, const std::vector<KeyPattern>& patterns) {
   const u32 operations = kSanitized ? 600 : 3000;
+  const std::size_t share = kSanitized ? 3 : 1;
+  std::size_t number = 0;
   for (const Pair& pair : kept_pairs()) {
     if (pair.keys != keys) continue;
+    const std::size_t first = number++ % share;
     DYNAMIC_SECTION(pair.index << ":" << pair.policy << ":" << word(keys)) {
-      for (const KeyPattern& pattern : patterns) check_pattern(pair, pair.index, pattern, test_seed(), operations, {});
+      for (std::size_t i = first; i < patterns.size(); i += share)
+        check_pattern(pair, pair.index, patterns[i], test_seed(), operations, {});
     }
   }
 }
