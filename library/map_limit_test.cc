@@ -134,7 +134,7 @@ u64 insert_into_cache(Map& map, typename Map::Hand& hand, u64 key, const std::st
 TEMPLATE_TEST_CASE("A cache of four threads at its limit goes on, and counts what it evicts", "",
                    (Map<u64, std::string, Art>), (Map<u64, std::string, Chained>), (Map<u64, std::string, Cuckoo>),
                    (Map<u64, std::string, Vip>)) {
-  constexpr u64 kThreads = 4, kEach = 20'000;
+  constexpr u64 kThreads = 4, kEach = 8'000;
   for (const auto alloc : {MemoryConfig::Alloc::kMalloc, MemoryConfig::Alloc::kArena}) {
     CAPTURE(word(alloc));
     TestType map("olc", limited_to(u64{4} << 20, alloc));
