@@ -122,7 +122,7 @@ void check_pattern(const Pair& pair, const std::string& variant, const KeyPatter
   if (pair.own_memory.empty()) CHECK(index->bytes().live - index->bytes().room == empty);
 }
 
-/// Under sanitizers a pair has every third pattern, and other pairs have other thirds.
+/// Under sanitizers every third pattern runs on a pair, and another third on the next pair.
 void check_pairs(KeyKind keys, const std::vector<KeyPattern>& patterns) {
   const u32 operations = kSanitized ? 600 : 3000;
   const std::size_t share = kSanitized ? 3 : 1;

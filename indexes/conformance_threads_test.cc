@@ -1,6 +1,6 @@
 // Runs every pair of this build with four threads that are interrupted inside their operations, on few keys and on
-// many. The histories must be linearizable, and the index must free all of its memory. A pair has every third mix,
-// other pairs have other thirds; in ./test --all it has all.
+// many. The histories must be linearizable, and the index must free all of its memory. Every third mix runs
+// on a pair, another third on the next pair; in ./test --all every mix does.
 //
 // seeded_threads_test.cc shows that such histories find bugs.
 #include <algorithm>

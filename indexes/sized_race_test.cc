@@ -214,14 +214,14 @@ TEST_CASE("Races: the clock hands of a cache lose no pair, take none twice and k
   explore_hands<Synchronized<Chained, Tiny<Rtm<Simulated>>, U64Key>>(chained_mixes(), "rtm:1", {.abort_rate = 0.2});
 }
 
-TEST_CASE("Seeded bugs: the race finder finds a clock hand that evicts by key", "[race][no-asan]") {
+TEST_CASE("Seeded bugs: the race finder finds a clock hand that evicts by key", "[race]") {
   using Map = Synchronized<Chained, Tiny<Olc<Simulated, BugsOnRequest>>, U64Key>;
   const auto run = search_in_mixes<CacheHands<Map, false>>("olc", chained_mixes());
   CHECK(caught("sized: evicted by key", sized::BugFlags<bool>::kEvictByKey, run));
 }
 
 TEST_CASE("Seeded bugs: the race finder finds lost epochs, early retirement and blind modifications of sized values",
-          "[race][no-asan]") {
+          "[race]") {
   using Map = Synchronized<Chained, Tiny<Olc<Simulated, BugsOnRequest>>, U64Key>;
   using Flags = sized::BugFlags<bool>;
   const auto numbers = find_in_mixes<AsNumbers<Map>>("olc", 0, chained_mixes());
@@ -233,8 +233,7 @@ TEST_CASE("Seeded bugs: the race finder finds lost epochs, early retirement and 
   CHECK(caught("sized: forgotten claim", Flags::kForgetClaim, numbers));
 }
 
-TEST_CASE("Seeded bugs: the race finder finds visitors and pins of sized values without protection",
-          "[race][no-asan]") {
+TEST_CASE("Seeded bugs: the race finder finds visitors and pins of sized values without protection", "[race]") {
   using Map = Synchronized<Chained, Tiny<Olc<Simulated, BugsOnRequest>>, U64Key>;
   using Flags = sized::BugFlags<bool>;
   const auto numbers = find_in_mixes<AsNumbers<Map>>("olc", 0, chained_mixes());

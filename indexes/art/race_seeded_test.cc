@@ -35,8 +35,7 @@ auto all_mixes(const std::string& policy, double abort_rate, const std::vector<R
   return find_in_mixes<Index>(policy, abort_rate, mixes);
 }
 
-TEST_CASE("Seeded bugs: the race finder finds a dropped validation, upgrade, unlock or grace period of olc",
-          "[race][no-asan]") {
+TEST_CASE("Seeded bugs: the race finder finds a dropped validation, upgrade, unlock or grace period of olc", "[race]") {
   CHECK(caught("drop validation", BugsOnRequest::kDropValidation, all_mixes<OlcArt>("olc", 0)));
   CHECK(caught("drop link", BugsOnRequest::kDropLink, all_mixes<OlcArt>("olc", 0)));
   CHECK(caught("drop upgrade", BugsOnRequest::kDropUpgrade, all_mixes<OlcArt>("olc", 0)));
@@ -48,14 +47,14 @@ TEST_CASE("Seeded bugs: the race finder finds a dropped validation, upgrade, unl
   CHECK(caught("drop grace period", BugsOnRequest::kDropGracePeriod, all_mixes<OlcArt>("olc", 0)));
 }
 
-TEST_CASE("Seeded bugs: the race finder finds each dropped step of the epochs", "[race][no-asan]") {
+TEST_CASE("Seeded bugs: the race finder finds each dropped step of the epochs", "[race]") {
   using Epoch = reclaim::BugFlags<bool>;
   CHECK(caught("epochs: scan", Epoch::kSkipScan, all_mixes<OlcArt>("olc", 0)));
   CHECK(caught("epochs: one epoch", Epoch::kOneEpoch, all_mixes<OlcArt>("olc", 0)));
   CHECK(caught("epochs: early stamp", Epoch::kEarlyStamp, all_mixes<OlcArt>("olc", 0)));
 }
 
-TEST_CASE("Seeded bugs: the race finder finds a dropped guarantee that rowex gives its readers", "[race][no-asan]") {
+TEST_CASE("Seeded bugs: the race finder finds a dropped guarantee that rowex gives its readers", "[race]") {
   CHECK(caught("rowex: child first", ArtBugs::kChildAfterIndex, all_mixes<RowexArt>("rowex", 0)));
   CHECK(caught("rowex: proof of zero", ArtBugs::kDropProofOfZero, all_mixes<RowexArt>("rowex", 0, large_node_mixes())));
   CHECK(caught("rowex: grace period", BugsOnRequest::kDropGracePeriod, all_mixes<RowexArt>("rowex", 0)));
@@ -63,7 +62,7 @@ TEST_CASE("Seeded bugs: the race finder finds a dropped guarantee that rowex giv
 }
 
 TEST_CASE("Seeded bugs: the race finder finds a dropped validation, upgrade, unlock or grace period of striped",
-          "[race][no-asan]") {
+          "[race]") {
   CHECK(caught("stripes: validation", BugsOnRequest::kDropValidation, all_mixes<StripedArt>("striped:3", 0)));
   CHECK(caught("stripes: upgrade", BugsOnRequest::kDropUpgrade, all_mixes<StripedArt>("striped:3", 0)));
   CHECK(caught("stripes: unlock", BugsOnRequest::kDropUnlockAfterFailedUpgrade, all_mixes<StripedArt>("striped:3", 0)));
@@ -71,25 +70,25 @@ TEST_CASE("Seeded bugs: the race finder finds a dropped validation, upgrade, unl
 }
 
 TEST_CASE("Seeded bugs: the race finder finds rtm's dropped subscription or lock, and a counter in a transaction",
-          "[race][no-asan]") {
+          "[race]") {
   CHECK(caught("drop subscription", BugsOnRequest::kDropSubscription, all_mixes<RtmArt>("rtm:1", 0.2)));
   CHECK(caught("drop fallback lock", BugsOnRequest::kDropFallbackLock, all_mixes<RtmArt>("rtm:1", 0.2)));
   CHECK(caught("count inside", BugsOnRequest::kCountInside, all_mixes<RtmArt>("rtm:1", 0.2)));
 }
 
-TEST_CASE("Seeded bugs: the race finder finds a dropped subscription or fallback lock of hle", "[race][no-asan]") {
+TEST_CASE("Seeded bugs: the race finder finds a dropped subscription or fallback lock of hle", "[race]") {
   CHECK(caught("hle: subscription", BugsOnRequest::kDropSubscription, all_mixes<HleArt>("hle:emulated", 0.2)));
   CHECK(caught("hle: fallback lock", BugsOnRequest::kDropFallbackLock, all_mixes<HleArt>("hle:emulated", 0.2)));
 }
 
 TEST_CASE("Seeded bugs: the race finder finds a dropped subscription, fallback lock or grace period of adaptive",
-          "[race][no-asan]") {
+          "[race]") {
   CHECK(caught("adaptive: subscription", BugsOnRequest::kDropSubscription, all_mixes<AdaptiveArt>("adaptive", 0.2)));
   CHECK(caught("adaptive: fallback lock", BugsOnRequest::kDropFallbackLock, all_mixes<AdaptiveArt>("adaptive", 0.2)));
   CHECK(caught("adaptive: grace period", BugsOnRequest::kDropGracePeriod, all_mixes<AdaptiveArt>("adaptive", 0.2)));
 }
 
-TEST_CASE("Seeded bugs: the race finder finds each dropped step of hybrid", "[race][no-asan]") {
+TEST_CASE("Seeded bugs: the race finder finds each dropped step of hybrid", "[race]") {
   CHECK(caught("hybrid: upgrade", BugsOnRequest::kDropUpgrade, all_mixes<HybridArt>("hybrid:0", 0.2)));
   CHECK(caught("hybrid: change", BugsOnRequest::kDropChange, all_mixes<HybridArt>("hybrid:0", 0.2)));
   // So many restarts are never used up, so no operation takes latches, whose loss is found by the checks above. Only
@@ -296,7 +295,7 @@ TEST_CASE("Races: readers without a latch see a value in a node of 256 come, cha
 }
 
 TEST_CASE("Seeded bugs: the race finder finds a present bit cleared before its slot, and a 0 read at two moments",
-          "[race][no-asan]") {
+          "[race]") {
   const auto run = []<class Way>(Way) {
     return [] {
       const RaceReport one = look_at_one_value<BugsOnRequest, Way>();
@@ -307,12 +306,12 @@ TEST_CASE("Seeded bugs: the race finder finds a present bit cleared before its s
   CHECK(caught("zero of two moments", ArtBugs::kDropProofOfZero, run(ComesAndGoes())));
 }
 
-TEST_CASE("Seeded bugs: the race finder finds an index that is published before its child", "[race][no-asan]") {
+TEST_CASE("Seeded bugs: the race finder finds an index that is published before its child", "[race]") {
   CHECK(caught("child after index", ArtBugs::kChildAfterIndex, read_without_latch<BugsOnRequest, 1>));
   CHECK(caught("value after index", ArtBugs::kChildAfterIndex, read_without_latch<BugsOnRequest, 7>));
 }
 
-TEST_CASE("Seeded bugs: the race finder finds a value 0 that was read at two moments", "[race][no-asan]") {
+TEST_CASE("Seeded bugs: the race finder finds a value 0 that was read at two moments", "[race]") {
   CHECK(caught("proof of zero", ArtBugs::kDropProofOfZero, read_without_latch<BugsOnRequest, 7>));
 }
 

@@ -8,7 +8,7 @@
 namespace latchlab::testing {
 namespace {
 
-TEST_CASE("Seeded bugs: the race finder finds each dropped step of cuckoo under olc", "[race][no-asan]") {
+TEST_CASE("Seeded bugs: the race finder finds each dropped step of cuckoo under olc", "[race]") {
   using Index = Synchronized<Cuckoo, Tiny<Olc<Simulated, BugsOnRequest>>, U64Key>;
   const auto run = find_in_mixes<Index>("olc", 0, four_mixes());
   CHECK(caught("cuckoo: validation", BugsOnRequest::kDropValidation, run));

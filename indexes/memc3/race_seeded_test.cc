@@ -8,7 +8,7 @@
 namespace latchlab::testing {
 namespace {
 
-TEST_CASE("Seeded bugs: the race finder finds each dropped step of memc3 under olc", "[race][no-asan]") {
+TEST_CASE("Seeded bugs: the race finder finds each dropped step of memc3 under olc", "[race]") {
   using Index = Synchronized<MemC3, Tiny<Olc<Simulated, BugsOnRequest>>, U64Key>;
   using Bugs = memc3::BugFlags<bool>;
   const auto run = find_in_mixes<Index>("olc", 0, memc3_mixes());

@@ -10,7 +10,7 @@ namespace latchlab::testing {
 namespace {
 
 TEST_CASE("Seeded bugs: the race finder finds a dropped validation, upgrade or grace period of vip under olc",
-          "[race][no-asan]") {
+          "[race]") {
   using Index = Synchronized<Vip, Tiny<Olc<Simulated, BugsOnRequest>>, U64Key>;
   const auto run = find_in_mixes<Index>("olc", 0, vip_mixes());
   CHECK(caught("vip: validation", BugsOnRequest::kDropValidation, run));
@@ -18,7 +18,7 @@ TEST_CASE("Seeded bugs: the race finder finds a dropped validation, upgrade or g
   CHECK(caught("vip: grace period", BugsOnRequest::kDropGracePeriod, run));
 }
 
-TEST_CASE("Seeded bugs: the race finder finds a key that is unlinked before its copy is linked", "[race][no-asan]") {
+TEST_CASE("Seeded bugs: the race finder finds a key that is unlinked before its copy is linked", "[race]") {
   using Index = Synchronized<Vip, Tiny<Rowex<Simulated, BugsOnRequest>>, U64Key>;
   CHECK(
       caught("vip: unlinked first", vip::BugFlags<bool>::kUnlinkFirst, find_in_mixes<Index>("rowex", 0, vip_mixes())));
