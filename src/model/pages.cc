@@ -95,8 +95,7 @@ Pages::Page& Pages::at(u64 address, u32 cluster) {
 }
 
 /// Returns the home that a page gets by its mapping when a thread of this cluster touches it.
-u8 Pages::home_of(const Page& page, u32 cluster) const {
-  const Mapping* const mapping = mapping_of(page.number << kSmallPageBits);
+u8 Pages::home_of(const Page& page, const Mapping* mapping, u32 cluster) const {
   if (mapping == nullptr || mapping->homes.kind == Homes::Kind::kFirstTouch) return static_cast<u8>(cluster);
   const u64 all = (u64{1} << clusters_) - 1;
   u64 allowed = mapping->homes.clusters & all;
@@ -110,9 +109,10 @@ u8 Pages::home_of(const Page& page, u32 cluster) const {
 }
 
 void Pages::touched(Page& page, u32 cluster) {
-  page.home = home_of(page, cluster);
+  const Mapping* const mapping = mapping_of(page.number << kSmallPageBits);
+  page.home = home_of(page, mapping, cluster);
   page.present = true;
-  present_.push_back(page.number);
+  if (mapping == nullptr || mapping->homes.kind == Homes::Kind::kFirstTouch) may_be_marked_.push_back(page.number);
 }
 
 Ticks Pages::fault(Page& page, u32 cluster, Ticks now) {
@@ -144,17 +144,17 @@ const Pages::Page* Pages::next_mark(Ticks now) {
   if (ticks_per_mark_ == 0) return nullptr;
   while (static_cast<double>(now) >= static_cast<double>(marks_ + 1) * ticks_per_mark_) {
     const u64 word = draw(seed_, 0, marks_++);
-    if (present_.empty()) continue;
-    const u64 chosen = bounded(word, present_.size());
-    Page& page = table_[slot_of(present_[chosen])];
-    if (page.number == present_[chosen] && page.present) {
+    if (may_be_marked_.empty()) continue;
+    const u64 chosen = bounded(word, may_be_marked_.size());
+    Page& page = table_[slot_of(may_be_marked_[chosen])];
+    if (page.number == may_be_marked_[chosen] && page.present) {
       if (page.marked) continue;
       page.marked = true;
       return &page;
     }
     // It has been unmapped since.
-    present_[chosen] = present_.back();
-    present_.pop_back();
+    may_be_marked_[chosen] = may_be_marked_.back();
+    may_be_marked_.pop_back();
   }
   return nullptr;
 }

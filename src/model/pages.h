@@ -8,6 +8,9 @@
 // The lock is the kernel's mmap_sem: a fault holds it for reading, mprotect and mmap for writing. Writers wait for all
 // holders; a reader waits for writers that came before it, even for those that still wait.
 //
+// Only pages of mappings without a placement of their own are marked. Linux leaves out the others, since they are where
+// the program wants them (vma_policy_mof in task_numa_work of kernel/sched/fair.c, since 3.13).
+//
 // Memory that was never mapped is present, at home with its first user: stacks and globals need no fault.
 #include <algorithm>
 #include <utility>
@@ -75,7 +78,7 @@ class Pages {
   };
   static constexpr u64 kNoPage = ~u64{0};
   const Mapping* mapping_of(u64 address) const;
-  u8 home_of(const Page& page, u32 cluster) const;
+  u8 home_of(const Page& page, const Mapping* mapping, u32 cluster) const;
   u64 slot_of(u64 number) const;
   void grow();
   void touched(Page& page, u32 cluster);
@@ -88,7 +91,7 @@ class Pages {
   std::vector<Mapping> mappings_;  // by address
   std::vector<Page> table_;        // open addressing by number
   u64 used_ = 0;
-  std::vector<u64> present_;  // numbers of mapped pages that are present: those that may be marked
+  std::vector<u64> may_be_marked_;  // numbers of pages that are present, and are where their first user was
   bool any_huge_ = false;
   Ticks writer_until_ = 0, readers_until_ = 0, waited_ = 0;
 };

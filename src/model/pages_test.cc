@@ -150,6 +150,19 @@ TEST_CASE("Model pages: an unmapped page is not marked") {
   CHECK(marks == 1);
 }
 
+TEST_CASE("Model pages: only pages without a placement of their own are marked") {
+  Parameters p = haswell();
+  p.kernel.marks_per_s = 1e6;
+  Pages pages(p, 1);
+  pages.map(kBase, kPage, {Homes::Kind::kInterleave, 0b11}, false);
+  pages.map(kBase + kPage, kPage, {}, false);
+  pages.map(kBase + 2 * kPage, kPage, {Homes::Kind::kBind, 0b1}, false);
+  for (u64 i = 0; i < 3; ++i) (void)fault(pages, kBase + i * kPage, 0, 0);
+  std::vector<u64> marked;
+  while (const Pages::Page* const page = pages.next_mark(ticks(1e5))) marked.push_back(page->number);
+  CHECK(marked == std::vector<u64>{(kBase + kPage) >> kSmallPageBits});
+}
+
 TEST_CASE("Model pages: pages that are loaded are present, and know whether they were loaded from afar") {
   Pages pages(haswell(), 1);
   pages.map(kBase, 2 * kPage, {Homes::Kind::kBind, 0b1}, false);
