@@ -189,7 +189,7 @@ class Agreement(unittest.TestCase):
         for name, calls in histories.items():
             with self.subTest(name):
                 self.assertEqual(self.status(calls), {"right": 0, "wrong": 1}[name.split()[0]])
-        self.assertEqual(len(histories), 31)
+        self.assertGreaterEqual(len(histories), 34, "the corpus was not read whole")
 
     def test_on_random_histories_and_on_changed_ones(self):
         seed = int(os.environ.get("LATCHLAB_SEED", str(random.randrange(2**32))), 0)
