@@ -138,6 +138,7 @@ std::vector<Field> fields_of(Parameters& p) {
       {"kernel.tick_ns", "ns", &kernel.tick_ns, 0, kMostNs},
       {"kernel.hz", "Hz", &kernel.hz, 0, 100000},
       {"kernel.marks_per_s", "1/s", &kernel.marks_per_s, 0, 1e9},
+      {"kernel.marks_after_ms", "ms", &kernel.marks_after_ms, 0, 1e6},
   };
 }
 

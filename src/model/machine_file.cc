@@ -235,6 +235,7 @@ void MachineFile::scale_down(double by) {
   const double sets = std::round(static_cast<double>(parameters_.tlb.l2) / parameters_.tlb.ways / by);
   set("tlb.l2", fmt::format("{}", sets * parameters_.tlb.ways), why);
   set("l3.mb_per_cluster", fmt::format("{}", parameters_.l3.mb_per_cluster / by), why);
+  set("kernel.marks_after_ms", fmt::format("{}", parameters_.kernel.marks_after_ms / by), why);
 }
 
 std::string MachineFile::digest() const {

@@ -439,7 +439,7 @@ TEST_CASE("Model: ticks come at their rate, and end transactions") {
 }
 
 TEST_CASE("Model: marks end transactions that touch the page, once") {
-  const MachineFile file = MachineFile::of(Spec::parse("haswell-ep:kernel.hz=0,kernel.marks_per_s=1000"));
+  const MachineFile file = MachineFile::of(Spec::parse("haswell-ep:kernel.hz=0,kernel.marks_per_s=1000,kernel.marks_after_ms=0"));
   Threads t(file, {0});
   t.model.mapped(kBase, 4096);
   t.access(0, Kind::kStore, kBase);

@@ -11,6 +11,7 @@ Pages::Pages(const Parameters& p, u64 seed)
       mark_(ticks(p.kernel.mark_ns)),
       clear_per_byte_(p.kernel.clear_ns_per_byte * kTicksPerNs),
       ticks_per_mark_(p.kernel.marks_per_s == 0 ? 0 : 1e9 * kTicksPerNs / p.kernel.marks_per_s),
+      first_mark_(ticks(p.kernel.marks_after_ms * 1e6)),
       seed_(seed),
       table_(1 << 12, Page{.number = kNoPage, .bits = kSmallPageBits}) {}
 
@@ -129,6 +130,7 @@ Ticks Pages::fault(Page& page, u32 cluster, Ticks now) {
 }
 
 void Pages::load(Page& page, u32 cluster) {
+  first_mark_ = 0;
   if (!page.present) touched(page, cluster);
   if (page.home != cluster) page.loaded_from_afar = true;
 }
@@ -142,7 +144,7 @@ Ticks Pages::call(Ticks now) {
 
 const Pages::Page* Pages::next_mark(Ticks now) {
   if (ticks_per_mark_ == 0) return nullptr;
-  while (static_cast<double>(now) >= static_cast<double>(marks_ + 1) * ticks_per_mark_) {
+  while (now >= first_mark_ + static_cast<Ticks>(static_cast<double>(marks_ + 1) * ticks_per_mark_)) {
     const u64 word = draw(seed_, 0, marks_++);
     if (may_be_marked_.empty()) continue;
     const u64 chosen = bounded(word, may_be_marked_.size());
@@ -150,6 +152,7 @@ const Pages::Page* Pages::next_mark(Ticks now) {
     if (page.number == may_be_marked_[chosen] && page.present) {
       if (page.marked) continue;
       page.marked = true;
+      marks_ += (page.bytes() >> kSmallPageBits) - 1;
       return &page;
     }
     // It has been unmapped since.

@@ -14,6 +14,7 @@ constexpr u64 kPage = 4096;
 Parameters haswell() {
   Parameters p = MachineFile::of(Spec::parse("haswell-ep")).parameters();
   p.kernel.marks_per_s = 0;
+  p.kernel.marks_after_ms = 0;
   return p;
 }
 
@@ -161,6 +162,38 @@ TEST_CASE("Model pages: only pages without a placement of their own are marked")
   std::vector<u64> marked;
   while (const Pages::Page* const page = pages.next_mark(ticks(1e5))) marked.push_back(page->number);
   CHECK(marked == std::vector<u64>{(kBase + kPage) >> kSmallPageBits});
+}
+
+TEST_CASE("Model pages: a large page counts as the small ones in it when pages are marked") {
+  Parameters p = haswell();
+  p.kernel.marks_per_s = 1e6;
+  Pages pages(p, 1);
+  pages.map(kBase, 512 * kPage, {}, true);
+  (void)fault(pages, kBase, 0, 0);
+  u64 marks = 0;
+  for (u64 us = 1; us <= 5120; ++us) {
+    while (const Pages::Page* const page = pages.next_mark(ticks(static_cast<double>(us) * 1e3))) {
+      ++marks;
+      (void)fault(pages, page->number << kSmallPageBits, 0, 0);
+    }
+  }
+  CHECK(marks == 10);
+}
+
+TEST_CASE("Model pages: the first mark comes after a delay, or at once if pages were loaded") {
+  Parameters p = haswell();
+  p.kernel.marks_per_s = 1e6;
+  p.kernel.marks_after_ms = 2;
+  const bool loaded = GENERATE(false, true);
+  Pages pages(p, 1);
+  pages.map(kBase, kPage, {}, false);
+  if (loaded) {
+    pages.load(pages.at(kBase, 0), 0);
+  } else {
+    (void)fault(pages, kBase, 0, 0);
+  }
+  CHECK((pages.next_mark(ticks(1.9e6)) != nullptr) == loaded);
+  CHECK((pages.next_mark(ticks(2.1e6)) != nullptr) != loaded);
 }
 
 TEST_CASE("Model pages: pages that are loaded are present, and know whether they were loaded from afar") {
