@@ -154,13 +154,14 @@ TEST_CASE("Machine files: a wrong change is refused and changes nothing") {
   CHECK(lacking(refusal([] { (void)of("haswell-ep:fast"); }), "'fast' is no change; write key=value") == "");
 }
 
-TEST_CASE("Machine files: a scale divides L3 and the TLB alone") {
+TEST_CASE("Machine files: a scale divides L3, the TLB, and the time to the first mark") {
   MachineFile file = of("haswell-ep");
   file.scale_down(16);
   CHECK(file.parameters().l3.mb_per_cluster == 17.5 / 16);
   CHECK(file.parameters().tlb.l2 == 64);
   CHECK(file.parameters().l2.kb == 256);
-  CHECK(file.changes().size() == 2);
+  CHECK(file.parameters().kernel.marks_after_ms == 62.5);
+  CHECK(file.changes().size() == 3);
   CHECK(lacking(refusal([&] { file.scale_down(0.5); }), "must be at least 1") == "");
   CHECK(lacking(refusal([&] { file.scale_down(1000); }), "tlb.l2 cannot be '0'") == "");
 }

@@ -9,8 +9,8 @@
 // holders; a reader waits for writers that came before it, even for those that still wait.
 //
 // Only pages of mappings without a placement of their own are marked. Linux leaves out the others, since they are where
-// the program wants them (vma_policy_mof in task_numa_work of kernel/sched/fair.c, since 3.13). A large page counts as its
-// small ones, so it is marked as much more rarely. The first mark comes some time after the program began.
+// the program wants them (vma_policy_mof in task_numa_work of kernel/sched/fair.c, since 3.13). A large page counts as
+// the small ones in it. The first mark comes some time after the program began.
 //
 // Memory that was never mapped is present, at home with its first user: stacks and globals need no fault.
 #include <algorithm>
@@ -62,8 +62,8 @@ class Pages {
   Page& at(u64 address, u32 cluster);
   /// Makes an untouched page present, as `cluster` touches it, or removes a mark. Returns the clock after the fault.
   Ticks fault(Page& page, u32 cluster, Ticks now);
-  /// Makes a page present outside virtual time. Marks then come from the start of virtual time: loading took longer than
-  /// the kernel waits for the first.
+  /// Makes a page present outside virtual time. Marks then come from the start of virtual time: loading took longer
+  /// than the kernel waits for the first.
   void load(Page& page, u32 cluster);
   /// Returns the clock after a system call that holds the lock for writing.
   Ticks call(Ticks now);
@@ -90,7 +90,7 @@ class Pages {
   double clear_per_byte_;  // ticks
   double ticks_per_mark_;  // 0: none
   Ticks first_mark_;
-  u64 marks_ = 0, seed_;  // marks in pages of 4 KiB
+  u64 marks_ = 0, seed_;           // marks in pages of 4 KiB
   std::vector<Mapping> mappings_;  // by address
   std::vector<Page> table_;        // open addressing by number
   u64 used_ = 0;

@@ -15,6 +15,7 @@ Parameters haswell() {
   Parameters p = MachineFile::of(Spec::parse("haswell-ep")).parameters();
   p.kernel.marks_per_s = 0;
   p.kernel.marks_after_ms = 0;
+  p.kernel.clear_ns_per_byte = 0.25;  // a whole number of ticks a page
   return p;
 }
 
