@@ -31,7 +31,7 @@ TEST_CASE("a modelled machine: a scale divides its last caches, and is a change 
   CHECK(small->warmup_operations() == whole->warmup_operations() / 16);
   CHECK(small->file.parameters().qpi.gbps == 2 * whole->file.parameters().qpi.gbps);
   CHECK(small->file.parameters().l2.kb == whole->file.parameters().l2.kb);
-  CHECK(small->file.changes().size() == 3);
+  CHECK(small->file.changes().size() == 4);
 }
 
 TEST_CASE("a modelled machine: the scale of a spec is completed once, and wrong ones are refused") {

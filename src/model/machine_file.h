@@ -38,8 +38,8 @@ class MachineFile {
   /// Changes one value: to a number or a word, or to a multiple of what it is ("2x"). The value is then assumed. Throws
   /// InputError for an unknown key and for a value out of range.
   void change(std::string_view key, std::string_view text);
-  /// Divides the sizes of L3 and of the second TLB, for a data set that is as much smaller. Throws InputError unless
-  /// `by` is at least 1 and leaves each a line or an entry a way.
+  /// Divides the sizes of L3 and of the second TLB, and kernel.marks_after_ms, for a data set that is as much smaller.
+  /// Throws InputError unless `by` is at least 1 and leaves each a line or an entry a way.
   void scale_down(double by);
 
   [[nodiscard]] const std::string& name() const { return name_; }
