@@ -136,10 +136,15 @@ TEST_CASE("waiting for other threads at the end of a phase does not count as a w
   config.records = 1000;
   config.warmup_ns = 0;
   config.time_ns = 0;
-  const TrialResult result = run_on_threads<Slow>(config);
+  // On a busy host threads may also sleep at the toy's lock or while a round begins, each time too often for a known
+  // share. If naps counted, no run would have one: a nap is at least 50 sleeps.
+  TrialResult result;
+  for (int run = 0; run < 5 && !result.health.on_processor; ++run) {
+    result = run_on_threads<Slow>(config);
+    REQUIRE(result.throughput);
+    if (*result.placement.oversubscribed) return;
+  }
   CAPTURE(result.reason, result.health.on_processor.reason);
-  REQUIRE(result.throughput);
-  if (*result.placement.oversubscribed) return;
   CHECK(result.health.on_processor);
 }
 
