@@ -60,6 +60,8 @@ set(latchlab_link_flags -Wl,-z,now)
 if(LATCHLAB_SANITIZE)
   add_compile_options(-fsanitize=${LATCHLAB_SANITIZE} -fno-sanitize-recover=all)
   add_link_options(-fsanitize=${LATCHLAB_SANITIZE})
+  # Each inlined copy would be full of checks. So no function asks to be inlined (compare LATCHLAB_FLATTEN).
+  add_compile_definitions(always_inline=unused)
   if(LATCHLAB_SANITIZE MATCHES "address")
     # `null` and `object-size` check every use of a pointer, which takes long to compile; AddressSanitizer reports such accesses anyway.
     # `vptr` checks the type of objects that are cast down. This code casts only bases without virtual functions, each to the one class

@@ -19,6 +19,9 @@ list(FILTER testing_sources EXCLUDE REGEX "(_test|/fuzz_main|/fuzzing)\\.cc$")
 add_library(latchlab_testing OBJECT ${testing_sources})
 target_compile_options(latchlab_testing PRIVATE ${latchlab_warnings})
 target_link_libraries(latchlab_testing PUBLIC latchlab Catch2::Catch2)
+# Tests call an operation at many places, and a copy of its code at each would take half of the time to compile. So for them no function
+# asks to be inlined.
+target_compile_definitions(latchlab_testing PUBLIC always_inline=unused)
 set(testing_paths
   "LATCHLAB_HARNESS_BINARY=\"$<TARGET_FILE:harness>\""
   "LATCHLAB_SOURCE_FOLDER=\"${PROJECT_SOURCE_DIR}\""
@@ -94,21 +97,19 @@ function(latchlab_add_tests folder)
   if(NOT sources)
     return()
   endif()
-  # With -O1, tests by the race finder compile in two thirds of the time. They run no slower, since most of the time goes into the
-  # finder. Other flags than -O2 are kept: .ci/coverage asks for -O0.
-  set(explored "${sources}")
-  list(FILTER explored INCLUDE REGEX "(race_[a-z0-9]+|[a-z]+_race)_test[.]cc$")
-  if(CMAKE_CXX_FLAGS_RELEASE MATCHES "-O2")
-    set_source_files_properties(${explored} PROPERTIES COMPILE_OPTIONS -O1)
-  endif()
-  # These compile for a minute with the optimizer and for half of it without, and run for a second.
+  # These compile for most of a minute with the optimizer and for half of it without. They run no slower, since most of the time of a race
+  # goes into the finder, and the others run for a second. Other flags than -O2 are kept: .ci/coverage asks for -O0.
   set(unoptimized "${sources}")
   list(FILTER unoptimized INCLUDE REGEX
-    "^indexes/(art/scan|clock_hand|modify_batch|sized|sized_failure|sized_modify|walk|walk_failure)_test[.]cc$|^sync/policies_test[.]cc$")
+    "(race_[a-z0-9]+|[a-z]+_race)_test[.]cc$|^indexes/(art/scan|by_hash|clock_hand|modify_batch|sized|sized_failure|sized_modify|walk|walk_failure)_test[.]cc$|^sync/policies_test[.]cc$")
   # Without the optimizer a test may call the atomic code of std::shared_ptr in a library that TSan does not see.
   if(NOT LATCHLAB_SANITIZE MATCHES "thread")
     set_source_files_properties(${unoptimized} PROPERTIES COMPILE_OPTIONS -O0 SKIP_PRECOMPILE_HEADERS ON)
   endif()
+  # What these count is what users run, so it is inlined as there.
+  set(counted "${sources}")
+  list(FILTER counted INCLUDE REGEX "(executed|codegen)_test[.]cc$")
+  set_source_files_properties(${counted} PROPERTIES COMPILE_OPTIONS -Ualways_inline SKIP_PRECOMPILE_HEADERS ON)
   set(target ${folder}_test)
   add_executable(${target} ${sources})
   target_compile_options(${target} PRIVATE ${latchlab_warnings})
@@ -126,8 +127,9 @@ function(latchlab_add_tests folder)
   else()
     target_precompile_headers(${target} REUSE_FROM latchlab_testing)
   endif()
-  # Tests also run the harness, so it must be built even if only a test executable is asked for.
-  add_dependencies(${target} harness)
+  # Tests also run the harness, so it must be built even if only a test executable is asked for. Tests need not wait for it to be compiled,
+  # as they would by add_dependencies.
+  set_property(TARGET ${target} APPEND PROPERTY LINK_DEPENDS $<TARGET_FILE:harness>)
   # [program]: not a test, but what a test starts.
   set(elsewhere "~[all]~[threads]~[program]")
   if(folder STREQUAL "harness")

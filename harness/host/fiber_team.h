@@ -63,7 +63,7 @@ class FiberTeam : public ThreadTeam {
     const auto outcome = WorldOfTeam::get().run(threads_ + 1, costs_from(clock_.outside), ~u64{0}, [&](u32 fiber) {
       if (fiber == threads_) {
         attempt([&] {
-          while (busy > 0) wait_until(watch());
+          while (busy > 0) wait_until(watch());  // NOLINT(bugprone-infinite-loop): the other fibers count it down
         });
         return;
       }
