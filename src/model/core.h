@@ -6,7 +6,8 @@
 //     reference to another block                 its address was loaded: waits for all loads of this operation before
 //     first reference of an operation            depends on nothing: what was missed before may still be under way
 //     load                                       arrives later; the clock goes on, until something needs the value
-//     store                                      goes into the store buffer: nothing waits for it but a fence
+//     store                                      goes into the store buffer, which empties in order, one store after
+//                                                the other; nothing waits for it but a fence
 //     locked instruction, begin, commit, fence   wait for all before
 //     prefetch                                   takes an instruction and a fill buffer; a later reference waits for
 //                                                the rest
@@ -66,6 +67,7 @@ class Strand {
             kTicksPerNs / p.core.instructions_per_cycle * (busy_sibling ? p.core.smt_issue : 1) /
             p.clock.ghz_by_active[std::clamp<std::size_t>(active_cores, 1, p.clock.ghz_by_active.size()) - 1]),
         same_block_(p.core.same_block),
+        store_(ticks(p.core.store_ns)),
         pending_(p.core.window + 1) {}
 
   /// Issues instructions at `now`; returns the clock after them.
@@ -96,9 +98,12 @@ class Strand {
     if (count_ == pending_.size()) pop();
     pending_[(first_ + count_++) % pending_.size()] = {instructions_, arrival};
   }
+  /// Notes a store whose line arrives. It leaves the store buffer after the one before it.
   void stores(const Arrival& arrival) {
-    if (arrival.at <= all_.at) return;
+    emptied_ = std::max(emptied_, arrival.at) + store_;
+    if (emptied_ <= all_.at) return;
     all_ = arrival;
+    all_.at = emptied_;
     all_.store = true;
   }
   void next_operation() {
@@ -115,6 +120,7 @@ class Strand {
   /// Forgets what was under way: an abort does not wait.
   void forget() {
     all_.at = 0;
+    emptied_ = 0;
     next_operation();
     count_ = 0;
   }
@@ -142,10 +148,12 @@ class Strand {
   double window_;
   double per_instruction_;  // ticks
   double same_block_;
+  Ticks store_;
   double instructions_ = 0, rest_ = 0;
   u64 block_ = 0;
   Arrival arrives_;               // of the loads of this operation, the last
   Arrival all_;                   // of all loads and stores, the last
+  Ticks emptied_ = 0;             // when the store buffer has no store any more
   std::vector<Pending> pending_;  // a ring: the loads in the window
   u32 first_ = 0, count_ = 0;
   Bill bill_;

@@ -29,7 +29,9 @@ TEST_CASE("Model strands: same_block is the share of the wait that is saved") {
 }
 
 TEST_CASE("Model strands: an operation does not depend on the loads of the one before, but a drain waits for them") {
-  Strand strand(haswell(), false, 1);
+  Parameters p = haswell();
+  p.core.store_ns = 0;
+  Strand strand(p, false, 1);
   CHECK(strand.address_known(1, 0) == 0);
   strand.loads(1000, true);
   strand.next_operation();
@@ -40,6 +42,22 @@ TEST_CASE("Model strands: an operation does not depend on the loads of the one b
   strand.loads(9000, true);
   strand.forget();
   CHECK(strand.drain(3000) == 3000);
+}
+
+TEST_CASE("Model strands: a store leaves after the one before it, and not before its line has come") {
+  Parameters p = haswell();
+  p.core.store_ns = 10;
+  const Ticks each = ticks(10);
+  Strand strand(p, false, 1);
+  strand.stores(2000);
+  strand.stores(100);
+  CHECK(strand.drain(20) == 2000 + 2 * each);
+  strand.stores(9000);
+  CHECK(strand.drain(3000) == 9000 + each);
+  strand.stores(10'000);
+  strand.forget();
+  strand.stores(0);
+  CHECK(strand.drain(0) == each);
 }
 
 TEST_CASE("Model strands: a load holds up the instructions that are a window younger") {

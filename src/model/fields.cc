@@ -120,7 +120,7 @@ std::vector<Field> fields_of(Parameters& p) {
       {"core.instructions_per_cycle", "1/cycle", &core.instructions_per_cycle, 0.1, 16},
       {"core.per_operation", "instructions", &core.per_operation, 0, 100000},
       {"core.per_reference", "instructions", &core.per_reference, 0, 1000},
-      {"core.per_store", "instructions", &core.per_store, 0, 1000},
+      {"core.store_ns", "ns", &core.store_ns, 0, 1000},
       {"core.same_block", "share", &core.same_block, 0, 1},
       {"core.atomic_ns", "ns", &core.atomic_ns, 0, 1000},
       {"tlb.l2", "entries", &tlb.l2, 1, 65536},

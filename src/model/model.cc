@@ -220,8 +220,7 @@ Ticks Model::access(const Reference& reference, const Ticks now) {
   Strand& strand = s.threads[reference.thread].strand;
   const u64 last = (reference.address + reference.bytes - 1) / kLineBytes;
   for (u64 line = reference.address / kLineBytes; line <= last; ++line) {
-    const double stores = reference.kind == Kind::kStore ? s.p.core.per_store : 0;
-    clock = strand.issue(s.p.core.per_reference + stores, clock);
+    clock = strand.issue(s.p.core.per_reference, clock);
     Ticks walk = 0;
     if (!s.translate(reference, line * kLineBytes, clock, walk)) return clock - now;
     clock = s.reference_line(reference, line, clock, walk);

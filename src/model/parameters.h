@@ -75,8 +75,9 @@ struct Parameters {
     u32 window, fill_buffers;
     double smt_issue;  // times as long to issue beside a busy sibling
     double instructions_per_cycle;
-    double per_operation, per_reference, per_store;  // instructions: of an operation, a reference, and a store besides
-    double same_block;                               // share of the misses to one block that overlap
+    double per_operation, per_reference;  // instructions
+    double store_ns;                      // the store buffer empties by one store in this time
+    double same_block;                    // share of the misses to one block that overlap
     double atomic_ns;
   } core;
   struct Tlb {
