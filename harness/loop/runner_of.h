@@ -297,8 +297,8 @@ class alignas(kFalseSharingBytes) RunnerOf : public CountedSession<Index, Runner
     tally.count[static_cast<std::size_t>(OpKind::kRead)] += count;
     tally.succeeded[static_cast<std::size_t>(OpKind::kRead)] += count - misses;
   }
-  // Not gnu::cold: g++ 12 counts a block with a call of a cold function as never executed, and sometimes the code behind
-  // that block, too. It then takes the loop for one that ends, and reads what stays the same again for each key.
+  // Not gnu::cold: g++ 12 counts a block with a call of a cold function as never executed, and sometimes the code
+  // behind that block, too. It then takes the loop for one that ends, and reads what stays the same again for each key.
   [[gnu::noinline]] static void count_missing(Tally& tally) { ++tally.missing; }
   [[gnu::noinline]] void count_mistake(u64 found, const Request& request, Tally& tally) const {
     tally.wrong_values += tag_of_(found ^ request.value) != 0;
