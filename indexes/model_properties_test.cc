@@ -43,7 +43,10 @@ Ran run(const std::string& policy, const std::string& changes, const model::Plac
   file.scale_down(256);
   model::Model processor(file, places);
   ModelCosts costs(processor, threads);
-  world.exchange_costs(&costs);
+  struct InUse {
+    explicit InUse(ModelCosts& of) { ModelledWorld::get().exchange_costs(&of); }
+    ~InUse() { ModelledWorld::get().exchange_costs(nullptr); }
+  } const in_use(costs);
   Ran ran;
   ran.of_thread.resize(threads);
   {
@@ -72,7 +75,6 @@ Ran run(const std::string& policy, const std::string& changes, const model::Plac
     REQUIRE(found == threads * operations_each);
     for (const model::Lost& lost : processor.lost_by_structure()) ran.conflicts += lost.count;
   }
-  world.exchange_costs(nullptr);
   return ran;
 }
 
