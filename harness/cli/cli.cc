@@ -368,6 +368,9 @@ Command parse_command_line(const std::vector<std::string>& args, const Surroundi
   if (args[0] == "doctor") {
     constexpr std::string_view kMachine = "--machine=";
     const bool of_model = !rest.empty() && rest[0].starts_with(kMachine);
+    if (of_model && rest[0].size() == kMachine.size()) {
+      throw InputError("doctor: --machine: the value is missing; write --machine=MODEL");
+    }
     no_more(of_model ? 1 : 0, "doctor");
     return DoctorCommand{.machine = of_model ? rest[0].substr(kMachine.size()) : ""};
   }

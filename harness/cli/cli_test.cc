@@ -543,6 +543,7 @@ TEST_CASE("wrong input is one line that says what would be right", "[cli]") {
       {{"lsit"}, "did you mean 'list'?"},
       {{"list", "a", "b"}, "list: 'b' is too much; write harness list [TOPIC]"},
       {{"doctor", "--x"}, "doctor: '--x' is too much; write harness doctor"},
+      {{"doctor", "--machine="}, "doctor: --machine: the value is missing; write --machine=MODEL"},
       {{"ab"}, "at least two"},
       {{"ab", "--a=--sync=none"}, "at least two"},
       {{"ab", "--a=--sync=none", "--b=--sync=olc", "--rate=1M", "--latency=off"},

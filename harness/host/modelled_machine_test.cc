@@ -43,7 +43,8 @@ TEST_CASE("a modelled machine: the scale of a spec is completed once, and wrong 
   Spec file = Spec::parse("file:x.toml");
   complete_machine(file, true);
   CHECK(file.str() == "file:x.toml");
-  for (const char* wrong : {"haswell-ep:scale=0.5", "haswell-ep:scale=x", "haswell-ep:scale=nan"}) {
+  for (const char* wrong : {"haswell-ep:scale=0.5", "haswell-ep:scale=x", "haswell-ep:scale=nan",
+                            "haswell-ep:scale=inf", "haswell-ep:scale=257"}) {
     CHECK(testing::refusal([&] { (void)machine_named(wrong); }).starts_with("machine haswell-ep: scale="));
   }
 }

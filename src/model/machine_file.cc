@@ -108,7 +108,8 @@ class Reader {
     if (v == nullptr) refuse(*node, fmt::format("{} has no v; it must be {}", field.key, kParts));
     // A number in quotes is refused like any other word.
     const std::string given = text_of(*v);
-    const std::string right = v->is_string() && !field.is_word() ? field.set("") : field.set(given);
+    const std::string right =
+        v->is_string() && !field.is_word() ? field.set("") + ", without quotes" : field.set(given);
     if (!right.empty()) refuse(*node, fmt::format("{} is {}; {}", field.key, given, right));
     value.text = field.text();
     return value;
@@ -232,7 +233,12 @@ void MachineFile::set(std::string_view key, std::string_view text, std::string_v
 void MachineFile::scale_down(double by) {
   if (!(by >= 1)) throw InputError(fmt::format("machine {}: a scale of {} must be at least 1", name_, by));
   const std::string why = fmt::format("scaled down by {}", by);
-  const double sets = std::round(static_cast<double>(parameters_.tlb.l2) / parameters_.tlb.ways / by);
+  const double all_sets = static_cast<double>(parameters_.tlb.l2) / parameters_.tlb.ways;
+  const double sets = std::round(all_sets / by);
+  if (sets < 1) {
+    throw InputError(
+        fmt::format("machine {}: scale={} leaves nothing of tlb.l2; it must be at most {}", name_, by, all_sets * 2));
+  }
   set("tlb.l2", fmt::format("{}", sets * parameters_.tlb.ways), why);
   set("l3.mb_per_cluster", fmt::format("{}", parameters_.l3.mb_per_cluster / by), why);
   set("kernel.marks_after_ms", fmt::format("{}", parameters_.kernel.marks_after_ms / by), why);
