@@ -1,8 +1,8 @@
 // The machine of a modelled run, as --machine names it: its file with the changes, its scale and its topology.
 //
 // A data set of 4M keys stands for one of 64M if the caches that matter are as much smaller. So by default, where
-// neither the records nor a scale are given, the sizes of L3 and of the second TLB are divided by 16. Everywhere else
-// the machine is as its file says.
+// neither the records nor a scale are given, the sizes of L3 and of the second TLB are divided by 16, and so is the
+// time until the kernel first marks pages. Everywhere else the machine is as its file says.
 #pragma once
 
 #include <memory>
@@ -22,7 +22,7 @@ struct ModelledMachine {
   static constexpr u64 kStandardRecords = 4'000'000;
 
   model::MachineFile file;  ///< with its changes, scaled down
-  double scale = 1;         ///< what the sizes of L3 and of the second TLB are divided by
+  double scale = 1;         ///< what the sizes of L3 and of the second TLB, and the time until marks, are divided by
   Topology topology;
 
   /// Returns the operations of a warm-up: as many as all L3 caches have lines.

@@ -1,9 +1,10 @@
 #pragma once
 // The lines of running transactions, against the capacity of the caches that track them. Conflicts are the caller's.
 //
-//   written line   ends when an L1 of its core evicts it; the siblings of a core share that L1
-//   line read      ends when the L3 of its cluster evicts it, or L1, or beyond a number of lines (htm.read)
-//   trap           ends it with status 0: a page fault, a mark, a tick, a system call
+// What ends a transaction:
+//   written line   an L1 of its core evicts it; the siblings of a core share that L1
+//   line read      the L3 of its cluster evicts it, or L1, or it is one line more than there is room for (htm.read)
+//   trap           a page fault, a mark, a tick, a system call; with status 0
 //
 // A transaction that the machine has ended stays here until the caller has undone it, and is named once.
 #include <algorithm>
@@ -37,7 +38,7 @@ class Transactions {
     ++running_;
   }
   [[nodiscard]] bool running(u32 thread) const { return threads_[thread].running; }
-  /// Ends a transaction without a word: it has committed, or the caller has undone it.
+  /// Forgets a transaction that has committed, or that the caller has undone.
   void finish(u32 thread) {
     Thread& t = threads_[thread];
     if (!t.running) return;
