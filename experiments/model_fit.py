@@ -8,7 +8,7 @@ found, so that the median of 3 seeds is the published number. Then it writes all
 `fitted`; with --dry-run it only prints them. Commit that file alone, build, and only then run `hold-out`, once: it runs each point of
 [[hold_out]] under 5 seeds, and prints all of them, those that miss too. A point whose seeds end in two states is printed as such.
 
---machine names what to start from or to judge instead: alternatives, such as haswell-ep:home.stale_directory=off. It writes nothing.
+--machine names what to start from or to judge instead: alternatives, such as haswell-ep:home.stale_directory=false. It writes nothing.
 
 FILE is a table of TOML, such as experiments/fits/haswell-ep.toml:
 

@@ -108,9 +108,9 @@ class ModelFit(unittest.TestCase):
     def test_nothing_is_written_by_a_dry_run_or_for_an_alternative(self):
         before = self.machine.read_text()
         self.assertIn("dram.local = ", self.told("fit", "--dry-run"))
-        self.told("fit", "--machine=haswell-ep:home.stale_directory=off")
+        self.told("fit", "--machine=haswell-ep:home.stale_directory=false")
         self.assertEqual(self.machine.read_text(), before)
-        self.assertTrue(any("--machine=haswell-ep:home.stale_directory=off,dram.local=20" in call for call in self.calls()))
+        self.assertTrue(any("--machine=haswell-ep:home.stale_directory=false,dram.local=20" in call for call in self.calls()))
 
     def test_all_held_out_points_are_printed_with_those_that_miss(self):
         said = self.told("hold-out", "--machine=haswell-ep:dram.local=207.4").splitlines()

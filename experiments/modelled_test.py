@@ -11,6 +11,7 @@ import pathlib
 import shutil
 import subprocess
 import tempfile
+import tomllib
 import unittest
 
 from experiment_testing import DRAWS, FAKE, TREE, fake_in
@@ -25,8 +26,8 @@ from hold import Hold  # noqa: E402
 from plan import Plan  # noqa: E402
 from results import Results, digest  # noqa: E402
 
-# A fake harness that models a machine of 56 threads. `rwspin` with 56 threads ends in one of two states, by its seed. There are no models
-# of malloc. The machine file has the digest that stands in the file `digest`.
+# A fake harness that models a machine of 56 threads. `rwspin` with 56 threads ends in one of two states, by its seed. It refuses malloc,
+# as if that were not modelled. The machine file has the digest that stands in the file `digest`.
 MODELLED = r"""#!/usr/bin/python3 -ISE
 import json, pathlib, sys, time
 folder = pathlib.Path(__file__).parent
@@ -175,13 +176,15 @@ class Modelled(unittest.TestCase):
         self.assertEqual(dict(panel.between)["atomic (published)"], [[56, 25, 50]])
         self.assertEqual(panel.beside, [])
 
-    def test_each_experiment_has_a_grid_for_a_modelled_machine(self):
+    def test_each_experiment_has_a_grid_for_a_modelled_machine_and_lengths_only_for_that(self):
         for name in definition.names():
             if name != "limits":
                 experiment = definition.load(name, "modelled", (), 56, "haswell-ep")
+                file = tomllib.loads((definition.FOLDER / f"{name}.toml").read_text())
+                lengths = [word for word in file.get("modelled", {}).get("run", []) if word.startswith(("--time=", "--warmup="))]
                 for point in experiment.points:
                     self.assertTrue([word for word in point.arguments if word.startswith("--machine=haswell-ep")], name)
-                    self.assertEqual([word for word in point.arguments if word.startswith(("--time=", "--warmup="))], [], name)
+                    self.assertEqual([word for word in point.arguments if word.startswith(("--time=", "--warmup="))], lengths, name)
 
     @unittest.skipUnless(DRAWS.exists(), "build/python is not there: figures are drawn where PyPI can be reached")
     def test_the_picture_has_the_label_and_the_shares(self):
