@@ -252,14 +252,14 @@ function(latchlab_generate_unit out_source out_function target index unit)
 endfunction()
 
 # Sets `out` to true if ./test runs this pair with the harness: every policy on the smallest index, one policy for each code that ART has
-# for policies, and those of experiments, whose command lines a test runs. Every other index has a policy without a lock, one that elides,
-# one that validates, and its own. The tests of indexes run each index under every policy without the harness. A pair takes up to fifteen
-# seconds to compile.
+# for policies, and on every other index one without a lock, one that locks, one that elides, one that validates, and its own; besides,
+# those of experiments, whose command lines a test runs. The tests of indexes run each index under every policy without the harness. A
+# pair takes up to fifteen seconds to compile.
 function(latchlab_tested out index policy)
   get_property(variant GLOBAL PROPERTY latchlab_policy_${policy}_variant)
   set(${out} FALSE PARENT_SCOPE)
-  if(index STREQUAL "chained_line" OR "${index}:${policy}" MATCHES "^art:(atomic|spin|hle)$" OR (index STREQUAL "art" AND NOT variant)
-      OR policy MATCHES "^(none|rtm|olc|own)$")
+  if(index STREQUAL "chained_line" OR (index STREQUAL "art" AND NOT variant) OR policy MATCHES "^(none|rwspin|rtm|olc|own)$"
+      OR "${index}:${policy}" MATCHES "^art:(atomic|spin|hle)$|^(chained|vip):rowex$|^memc3:striped$")
     set(${out} TRUE PARENT_SCOPE)
   endif()
 endfunction()

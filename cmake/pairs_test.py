@@ -21,17 +21,17 @@ class Generated(unittest.TestCase):
 
 class Units(Generated):
     def units_of(self, policies):
-        """Returns {file: policies} for the units of cuckoo under these policies."""
+        """Returns {file: policies} for the units of art under these policies."""
         with tempfile.TemporaryDirectory() as build:
-            self.configure(build, ";".join(f"cuckoo:{policy}" for policy in policies))
-            generated = sorted(pathlib.Path(build, "harness_pairs").glob("cuckoo_*.cc"))
-            return {path.name: re.findall(r'"cuckoo", "([a-z-]+)", KeyKind::kU64', path.read_text()) for path in generated}
+            self.configure(build, ";".join(f"art:{policy}" for policy in policies))
+            generated = sorted(pathlib.Path(build, "harness_pairs").glob("art_*.cc"))
+            return {path.name: re.findall(r'"art", "([a-z-]+)", KeyKind::kU64', path.read_text()) for path in generated}
 
     def test_a_unit_has_at_most_seven_policies_and_none_is_left_out(self):
         for count in (1, 7, 8):
             with self.subTest(count=count):
                 units = self.units_of(POLICIES[:count])
-                self.assertEqual(list(units), ["cuckoo_0.cc", "cuckoo_1.cc"][: 1 + (count > 7)])
+                self.assertEqual(list(units), ["art_0.cc", "art_1.cc"][: 1 + (count > 7)])
                 self.assertEqual(sorted(sum(units.values(), [])), sorted(POLICIES[:count]))
                 self.assertLessEqual(max(len(of_unit) for of_unit in units.values()), 7)
 

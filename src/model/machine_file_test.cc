@@ -163,7 +163,9 @@ TEST_CASE("Machine files: a scale divides L3, the TLB, and the time to the first
   CHECK(file.parameters().kernel.marks_after_ms == 62.5);
   CHECK(file.changes().size() == 3);
   CHECK(lacking(refusal([&] { file.scale_down(0.5); }), "must be at least 1") == "");
-  CHECK(lacking(refusal([&] { file.scale_down(1000); }), "tlb.l2 cannot be '0'") == "");
+  CHECK(lacking(refusal([&] { of("haswell-ep").scale_down(1000); }),
+                "scale=1000 leaves nothing of tlb.l2; it must be at most 256") == "");
+  CHECK(lacking(refused(with("v = 38.4", "v = \"38.4\"")), "a number from 0.1 to 10000, without quotes") == "");
 }
 
 TEST_CASE("Machine files: the digest tells files apart by name, value and provenance") {
