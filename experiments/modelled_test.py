@@ -26,8 +26,8 @@ from hold import Hold  # noqa: E402
 from plan import Plan  # noqa: E402
 from results import Results, digest  # noqa: E402
 
-# A fake harness that models a machine of 56 threads. `rwspin` with 56 threads ends in one of two states, by its seed. It refuses malloc,
-# as if that were not modelled. The machine file has the digest that stands in the file `digest`.
+# A fake harness that models a machine of 56 threads. `rwspin` with 56 threads ends in one of two states, by its seed.
+# `--alloc=malloc` fails with the line of an allocator without a model. The digest of the machine file is the text of the file `digest`.
 MODELLED = r"""#!/usr/bin/python3 -ISE
 import json, pathlib, sys, time
 folder = pathlib.Path(__file__).parent
