@@ -20,6 +20,8 @@ bool is_word(std::string_view text) {
   });
 }
 
+constexpr std::size_t kShortestBeginning = 3;
+
 std::string lower(std::string text) {
   for (char& c : text) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
   return text;
@@ -213,6 +215,10 @@ std::string nearest(std::string_view word, const std::vector<std::string>& candi
       best = candidate;
       best_distance = distance;
     }
+  }
+  if (!best.empty() || word.size() < kShortestBeginning) return best;
+  for (const std::string& candidate : candidates) {
+    if (candidate.starts_with(word) && (best.empty() || candidate.size() < best.size())) best = candidate;
   }
   return best;
 }

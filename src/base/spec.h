@@ -99,8 +99,9 @@ class SpecReader {
   std::vector<std::string> known_;
 };
 
-/// Returns the candidate with the least Damerau-Levenshtein distance from `word`. Returns "" if none is within a third
-/// of the word's length, or within 2 for a short word. O(|word| * sum of candidate lengths).
+/// Returns the candidate with the least Damerau-Levenshtein distance from `word`, within a third of the word's length,
+/// or within 2 for a short word. Otherwise returns the shortest candidate that begins with the word, if that has three
+/// letters or more, or else "". O(|word| * sum of candidate lengths).
 [[nodiscard]] std::string nearest(std::string_view word, const std::vector<std::string>& candidates);
 
 /// Returns the end of an error about an unknown word: "; did you mean 'x'?" or "". Returns "" if the word itself is a

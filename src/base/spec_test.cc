@@ -133,6 +133,8 @@ TEST_CASE("nearest returns the candidate that was probably meant, or none", "[sp
   CHECK(nearest("atmoic", words) == "atomic");
   CHECK(nearest("spinn", words) == "spin");
   CHECK(nearest("elephant", words).empty());
+  CHECK(nearest("haswell", {"haswell-ep-18", "haswell-ep", "epyc"}) == "haswell-ep");
+  CHECK(nearest("ha", {"haswell-ep"}).empty());
   CHECK(nearest("", words).empty());
   CHECK(nearest(std::string(100'000, 'x'), words).empty());
   CHECK(suggestion("nonee", words) == "; did you mean 'none'?");
