@@ -41,7 +41,7 @@ Ran run(const std::string& policy, const std::string& changes, const model::Plac
   world.reset();
   model::MachineFile file = model::MachineFile::of(Spec::parse("haswell-ep" + changes));
   file.scale_down(256);
-  model::Model processor(file, places);
+  model::Model processor(file, places, 1);
   ModelCosts costs(processor, threads);
   struct InUse {
     explicit InUse(ModelCosts& of) { ModelledWorld::get().exchange_costs(&of); }

@@ -40,7 +40,7 @@ struct ModelInfo {
   std::string name;
   std::string digest;    ///< equal for machines of equal name, values and provenance, with the changes
   std::string topology;  ///< as MachineInfo has it
-  double scale = 1;      ///< what the sizes of L3 and of the second TLB are divided by
+  double scale = 1;      ///< what L3, the second TLB and the times of NUMA balancing's marks are divided by
   u64 seed = 0;
   u64 warmup_operations = 0;
   std::vector<std::string> changes;  ///< each value that differs from the machine's file, in one line

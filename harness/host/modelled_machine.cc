@@ -6,6 +6,7 @@
 #include <vector>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "src/base/error.h"
 
@@ -18,6 +19,25 @@ auto scale_in(auto& options) {
   return std::ranges::find_if(options, [](const auto& option) { return option.first == kScale; });
 }
 
+/// Splits changes off the path of a machine file: file:PATH,qpi.gbps=2x. They are the last pieces that look like
+/// options.
+void split_path(Spec& spec) {
+  if (spec.name != "file" || !spec.arg) return;
+  const Spec all = Spec::parse(fmt::format("file:{}", *spec.arg));
+  std::string path = *all.arg;
+  std::vector<std::string> changes;
+  while (true) {
+    const std::size_t comma = path.rfind(',');
+    if (comma == std::string::npos || path.find('=', comma) == std::string::npos) break;
+    changes.insert(changes.begin(), path.substr(comma + 1));
+    path.resize(comma);
+  }
+  if (changes.empty()) return;
+  spec = Spec::parse(fmt::format("machine:{}", fmt::join(changes, ",")));
+  spec.name = "file";
+  spec.arg = path;
+}
+
 }  // namespace
 
 u64 ModelledMachine::warmup_operations() const {
@@ -26,13 +46,15 @@ u64 ModelledMachine::warmup_operations() const {
 }
 
 void complete_machine(Spec& spec, bool standard_scale) {
-  if (spec.name == "file" || scale_in(spec.options) != spec.options.end()) return;
+  split_path(spec);
+  if (scale_in(spec.options) != spec.options.end()) return;
   const double scale = standard_scale ? ModelledMachine::kStandardScale : 1;
   spec.options.insert(spec.options.begin(), {std::string(kScale), fmt::format("{}", scale)});
 }
 
 std::shared_ptr<const ModelledMachine> modelled_machine(const Spec& spec) {
   Spec named = spec;
+  split_path(named);
   double scale = 1;
   if (const auto given = scale_in(named.options); given != named.options.end()) {
     const std::optional<double> number = parse_double(given->second);

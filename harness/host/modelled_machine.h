@@ -1,8 +1,8 @@
 // The machine of a modelled run, as --machine names it: its file with the changes, its scale and its topology.
 //
 // A data set of 4M keys stands for one of 64M if the caches that matter are as much smaller. So by default, where
-// neither the records nor a scale are given, the sizes of L3 and of the second TLB are divided by 16, and so is the
-// time until the kernel first marks pages. Everywhere else the machine is as its file says.
+// neither the records nor a scale are given, the sizes of L3 and of the second TLB are divided by 16, and so are the
+// times between and before the kernel's marks. Everywhere else the machine is as its file says.
 #pragma once
 
 #include <memory>
@@ -22,17 +22,18 @@ struct ModelledMachine {
   static constexpr u64 kStandardRecords = 4'000'000;
 
   model::MachineFile file;  ///< with its changes, scaled down
-  double scale = 1;         ///< what the sizes of L3 and of the second TLB, and the time until marks, are divided by
+  double scale = 1;         ///< what MachineFile::scale_down() has divided by
   Topology topology;
 
   /// Returns the operations of a warm-up: as many as all L3 caches have lines.
   [[nodiscard]] u64 warmup_operations() const;
 };
 
-/// Adds the option `scale` to a machine that is not a file, unless it is there: 1, or the standard one.
+/// Adds the option `scale` to a machine, unless it is there: 1, or the standard one. The changes of a machine of a
+/// file, file:PATH,qpi.gbps=2x, become options of the spec.
 void complete_machine(Spec& spec, bool standard_scale);
 
-/// Returns the machine of a complete spec: haswell-ep:scale=16,qpi.gbps=2x or file:PATH. Throws InputError.
+/// Returns the machine of a spec: haswell-ep:scale=16,qpi.gbps=2x or file:PATH,scale=16. Throws InputError.
 [[nodiscard]] std::shared_ptr<const ModelledMachine> modelled_machine(const Spec& spec);
 
 /// Returns the model of the allocator that serves the blocks of a run; nothing for arenas.

@@ -31,7 +31,7 @@ TEST_CASE("a modelled machine: a scale divides its last caches, and is a change 
   CHECK(small->warmup_operations() == whole->warmup_operations() / 16);
   CHECK(small->file.parameters().qpi.gbps == 2 * whole->file.parameters().qpi.gbps);
   CHECK(small->file.parameters().l2.kb == whole->file.parameters().l2.kb);
-  CHECK(small->file.changes().size() == 4);
+  CHECK(small->file.changes().size() == 5);
 }
 
 TEST_CASE("a modelled machine: the scale of a spec is completed once, and wrong ones are refused") {
@@ -40,9 +40,13 @@ TEST_CASE("a modelled machine: the scale of a spec is completed once, and wrong 
   CHECK(spec.str() == "haswell-ep:scale=16,qpi.gbps=2x");
   complete_machine(spec, false);
   CHECK(spec.str() == "haswell-ep:scale=16,qpi.gbps=2x");
-  Spec file = Spec::parse("file:x.toml");
+  Spec file = Spec::parse("file:a,b/x.toml,qpi.gbps=2x,l1.kb=64");
   complete_machine(file, true);
-  CHECK(file.str() == "file:x.toml");
+  CHECK(file.arg == "a,b/x.toml");
+  CHECK(file.str() == "file:a,b/x.toml,scale=16,qpi.gbps=2x,l1.kb=64");
+  Spec again = Spec::parse(file.str());
+  complete_machine(again, false);
+  CHECK(again == file);
   for (const char* wrong : {"haswell-ep:scale=0.5", "haswell-ep:scale=x", "haswell-ep:scale=nan",
                             "haswell-ep:scale=inf", "haswell-ep:scale=257"}) {
     CHECK(testing::refusal([&] { (void)machine_named(wrong); }).starts_with("machine haswell-ep: scale="));

@@ -5,10 +5,10 @@
 
 namespace latchlab {
 
-ModelledTeam::ModelledTeam(const model::MachineFile& machine, const model::Placement& places)
+ModelledTeam::ModelledTeam(const model::MachineFile& machine, const model::Placement& places, u64 seed)
     : FiberTeam(0),
       places_(static_cast<u32>(places.size())),
-      model_(machine, places),
+      model_(machine, places, seed),
       costs_(model_, places_),
       before_(ModelledWorld::get().exchange_costs(&costs_)) {
   outside() = kStartNs;

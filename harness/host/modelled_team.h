@@ -12,9 +12,9 @@ namespace latchlab {
 
 class ModelledTeam : public FiberTeam<ModelledWorld> {
  public:
-  /// Places thread i on hardware thread places[i] of the machine. Throws InputError if there is no such thread. While
-  /// the team lives, the modelled world tells its model about pages.
-  ModelledTeam(const model::MachineFile& machine, const model::Placement& places);
+  /// Places thread i on hardware thread places[i] of the machine. The seed is the model's. Throws InputError if there
+  /// is no such thread. While the team lives, the modelled world tells its model about pages.
+  ModelledTeam(const model::MachineFile& machine, const model::Placement& places, u64 seed);
   ~ModelledTeam() override;
   ModelledTeam(const ModelledTeam&) = delete;
   ModelledTeam& operator=(const ModelledTeam&) = delete;
@@ -22,12 +22,14 @@ class ModelledTeam : public FiberTeam<ModelledWorld> {
   /// Throws std::invalid_argument for more threads than there are places.
   void begin(u32 threads) override;
   void load(bool loading) override { costs_.load(loading); }
-  void measure() override { model_.restart_account(); }
+  void measure() override { model_.restart_account(ticks_outside()); }
+  void measured() override { model_.end_account(ticks_outside()); }
   [[nodiscard]] const model::Model& processor() const { return model_; }
   [[nodiscard]] std::optional<u64> ran_ns() override { return std::nullopt; }  // making requests takes no time
 
  private:
   [[nodiscard]] Costs& costs_from(u64 start_ns) override;
+  [[nodiscard]] model::Ticks ticks_outside() { return outside() * ModelledWorld::kTicksPerNs; }
 
   // The model counts the marks of NUMA balancing from 0, so a later start would mark many pages at once. Code may take
   // 0 for an unset time.

@@ -30,7 +30,7 @@ u64 ns_of_phase(ModelledTeam& team, Shared& shared) {
 
 TEST_CASE("a modelled team: phases take the time of their references, loading takes none") {
   ModelledWorld::get().reset();
-  ModelledTeam team(machine_of_team(), {0, 1, 14, 15});
+  ModelledTeam team(machine_of_team(), {0, 1, 14, 15}, 1);
   Shared shared;
   team.begin(4);
   team.load(true);
@@ -47,14 +47,14 @@ TEST_CASE("a modelled team: phases take the time of their references, loading ta
 
 TEST_CASE("a modelled team: virtual time begins before the first mark of NUMA balancing, and not at 0") {
   const model::MachineFile machine = machine_of_team();
-  ModelledTeam team(machine, {0});
+  ModelledTeam team(machine, {0}, 1);
   CHECK(team.clock().now() > 0);
   CHECK(static_cast<double>(team.clock().now()) < 1e9 / machine.parameters().kernel.marks_per_s);
 }
 
 TEST_CASE("a modelled team: refuses places that the machine lacks, and threads without a place") {
-  CHECK_THROWS_AS(ModelledTeam(machine_of_team(), {56}), InputError);
-  ModelledTeam team(machine_of_team(), {0, 55});
+  CHECK_THROWS_AS(ModelledTeam(machine_of_team(), {56}, 1), InputError);
+  ModelledTeam team(machine_of_team(), {0, 55}, 1);
   team.begin(2);
   team.end();
   CHECK_THROWS_AS(team.begin(3), std::invalid_argument);
@@ -62,7 +62,7 @@ TEST_CASE("a modelled team: refuses places that the machine lacks, and threads w
 
 TEST_CASE("a modelled team: waits pass virtual time, and looks at the clock pass none") {
   ModelledWorld::get().reset();
-  ModelledTeam team(machine_of_team(), {0, 1});
+  ModelledTeam team(machine_of_team(), {0, 1}, 1);
   team.begin(2);
   std::vector<u64> looks(2), ends(2);
   CHECK_FALSE(team.run_all([&](u32 thread) {

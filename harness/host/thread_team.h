@@ -52,6 +52,8 @@ class ThreadTeam {
   virtual void load(bool /*loading*/) {}
   /// Tells that the phase that is measured begins: a modelled machine then says where its time goes.
   virtual void measure() {}
+  /// Tells that it has ended.
+  virtual void measured() {}
 
   // For threads of the team:
 

@@ -119,7 +119,7 @@ void describe(Like<ModelInfo> auto& m, auto& field) {
   field("name", m.name, "", kNotEmpty);
   field("digest", m.digest, "of the machine's file, with the changes", kHash);
   field("topology", m.topology);
-  field("scale", m.scale, "what the sizes of L3 and of the second TLB are divided by", kOneOrMore);
+  field("scale", m.scale, "what L3, the second TLB and the times of NUMA balancing's marks are divided by", kOneOrMore);
   field("seed", m.seed);
   field("warmup_operations", m.warmup_operations, "length of the warm-up; 0 if it is a time, or there is none");
   field("changes", m.changes, "values that differ from the machine's file, one line each", kNotEmpty);

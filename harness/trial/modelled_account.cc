@@ -118,7 +118,8 @@ void mark_modelled(TrialResult& result, const Plan& plan) {
   result.limits = no_limits("the machine is modelled");
   if (machine.scale != 1) {
     health.notes.push_back(
-        fmt::format("L3 and the second TLB are {:g} times smaller than the machine's, since {} records stand for as "
+        fmt::format("L3, the second TLB and the times of NUMA balancing's marks are {:g} times smaller than the "
+                    "machine's, since {} records stand for as "
                     "many times more; scale=1 keeps them",
                     machine.scale, plan.config.records));
   }

@@ -243,6 +243,7 @@ class Run {
     team_.measure();
     const Phases::Outcome phase =
         phases_.phase(name, endless ? 0 : total, config_.time_ns, task, config_.sample_ns, rate.has_value());
+    team_.measured();
     note(phase);
     for (const auto& package : packages) {
       package->end();

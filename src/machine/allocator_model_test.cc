@@ -123,7 +123,7 @@ class ServedWorld {
  public:
   ServedWorld(ModelledMalloc allocator, u32 threads)
       : threads_(threads),
-        model_(model::MachineFile::of(Spec::parse("haswell-ep")), places(threads)),
+        model_(model::MachineFile::of(Spec::parse("haswell-ep")), places(threads), 1),
         costs_(model_, threads) {
     ModelledWorld::get().reset();
     ModelledWorld::get().memory().serve_malloc_by(allocator);

@@ -27,7 +27,7 @@ model::MachineFile haswell() { return model::MachineFile::of(Spec::parse("haswel
 class OnHaswell {
  public:
   explicit OnHaswell(const model::Placement& places)
-      : threads_(static_cast<u32>(places.size())), processor(haswell(), places), costs(processor, threads_) {
+      : threads_(static_cast<u32>(places.size())), processor(haswell(), places, 1), costs(processor, threads_) {
     ModelledWorld::get().reset();
     ModelledWorld::get().exchange_costs(&costs);
   }
@@ -279,7 +279,7 @@ TEST_CASE("model costs: a conflict names the block or the line that was accessed
 }
 
 TEST_CASE("model costs: a fiber beyond the threads takes no time", "[machine]") {
-  model::Model processor(haswell(), {0});
+  model::Model processor(haswell(), {0}, 1);
   ModelCosts costs(processor, 1);
   ModelledWorld::get().reset();
   Hot hot;

@@ -93,23 +93,22 @@ struct Lost {
 /// The account of one thread. All ticks are charged in the order of its clock.
 class Bill {
  public:
-  /// Forgets all charges. `lines` gets what the thread waits for; null: nothing does.
-  void restart(u32 thread, HotLines* lines) {
+  /// Forgets all charges; the clock is at `now`. `lines` gets what the thread waits for; null: nothing does.
+  void restart(u32 thread, HotLines* lines, Ticks now) {
     *this = {};
     thread_ = thread;
     lines_ = lines;
+    clock_ = now;
   }
 
   /// Begins a call at this moment. A moment before the clock is that of a new phase, whose clock was rounded down.
   void at(Ticks now) {
-    if (!begun_) {
-      begun_ = true;
-      clock_ = now;
-    } else if (now > clock_) {
-      charge(Cause::kIdle, now - clock_);
-    } else {
-      clock_ = now;
-    }
+    end(now);
+    clock_ = now;
+  }
+  /// Ends the account at this moment. A moment before the clock was rounded down.
+  void end(Ticks now) {
+    if (now > clock_) charge(Cause::kIdle, now - clock_);
   }
   void charge(Cause cause, Ticks ticks) {
     times_[static_cast<std::size_t>(cause)] += ticks;
@@ -163,7 +162,7 @@ class Bill {
 
   Times times_{}, before_{};
   Ticks clock_ = 0, attempt_ = 0;
-  bool begun_ = false, attempting_ = false;
+  bool attempting_ = false;
   u32 thread_ = 0;
   HotLines* lines_ = nullptr;
   // The last wait for a shared line, which an abort may cut short.

@@ -58,7 +58,7 @@ TEST_CASE("Model account: a fence waits for a store, whatever the store waits fo
 
 TEST_CASE("Model account: an attempt that is undone loses all its time, which ends with the conflict") {
   Bill bill;
-  bill.at(100);
+  bill.restart(0, nullptr, 100);
   bill.charge(Cause::kInstructions, 10);
   bill.begin();
   bill.charge(Cause::kTransactions, 20);
@@ -75,20 +75,23 @@ TEST_CASE("Model account: an attempt that is undone loses all its time, which en
   CHECK(all_of(bill) == 120);
 }
 
-TEST_CASE("Model account: a thread is idle in a gap between two calls") {
+TEST_CASE("Model account: a thread is idle before its calls, in gaps between them, and after them") {
   Bill bill;
+  bill.restart(0, nullptr, 4000);
   bill.at(5000);
+  CHECK(of(bill, Cause::kIdle) == 1000);
   bill.charge(Cause::kL1, 10);
   bill.at(5100);
-  CHECK(of(bill, Cause::kIdle) == 90);
-  CHECK(all_of(bill) == 100);
+  CHECK(of(bill, Cause::kIdle) == 1090);
+  bill.end(5200);
+  CHECK(of(bill, Cause::kIdle) == 1190);
+  CHECK(all_of(bill) == 1200);
 }
 
 TEST_CASE("Model account: a wait that a conflict cuts short counts up to the conflict, for its line too") {
   HotLines lines;
   Bill bill;
-  bill.restart(3, &lines);
-  bill.at(1000);
+  bill.restart(3, &lines, 1000);
   bill.begin();
   Arrival arrival = far_miss();
   arrival.line = 7;

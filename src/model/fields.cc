@@ -15,7 +15,9 @@ namespace {
 template <class T>
 constexpr bool kIsWord = std::is_enum_v<T>;
 
+/// Returns the numbers of "[3.6, 3.4]" or "2.6"; empty if the text is neither.
 std::optional<std::vector<double>> parse_list(std::string_view text) {
+  if (const std::optional<double> one = parse_double(text)) return std::vector{*one};
   if (text.size() < 2 || text.front() != '[' || text.back() != ']') return std::nullopt;
   text = text.substr(1, text.size() - 2);
   std::vector<double> list;
@@ -62,7 +64,7 @@ std::string Field::set(std::string_view text) const {
           *value = text == "true";
         } else if constexpr (std::is_same_v<T, std::vector<double>>) {
           std::optional<std::vector<double>> list = parse_list(text);
-          if (!list) return "it must be a list of numbers";
+          if (!list) return "it must be a number, or a list of them";
           for (const double number : *list) {
             if (!in_range(number)) return fmt::format("each of its numbers must be from {} to {}", min, max);
           }
@@ -76,6 +78,23 @@ std::string Field::set(std::string_view text) const {
           *value = static_cast<T>(*number);
         }
         return "";
+      },
+      at);
+}
+
+std::string Field::multiply(double factor) const {
+  return std::visit(
+      [&](const auto* value) -> std::string {
+        using T = std::remove_cvref_t<decltype(*value)>;
+        if constexpr (kIsWord<T> || std::is_same_v<T, bool>) {
+          return set("");  // tells the words
+        } else if constexpr (std::is_same_v<T, std::vector<double>>) {
+          std::vector<double> all = *value;
+          for (double& number : all) number *= factor;
+          return set(fmt::format("[{}]", fmt::join(all, ", ")));
+        } else {
+          return set(fmt::format("{}", *value * factor));
+        }
       },
       at);
 }
@@ -138,6 +157,7 @@ std::vector<Field> fields_of(Parameters& p) {
       {"kernel.tick_ns", "ns", &kernel.tick_ns, 0, kMostNs},
       {"kernel.hz", "Hz", &kernel.hz, 0, 100000},
       {"kernel.marks_per_s", "1/s", &kernel.marks_per_s, 0, 1e9},
+      {"kernel.mark_period_ms", "ms", &kernel.mark_period_ms, 0, 1e6},
       {"kernel.marks_after_ms", "ms", &kernel.marks_after_ms, 0, 1e6},
   };
 }

@@ -25,6 +25,8 @@ struct Field {
   [[nodiscard]] std::string text() const;
   /// Sets the value. Returns "", or what would be right.
   [[nodiscard]] std::string set(std::string_view text) const;
+  /// Multiplies the value, or each number of a list. Returns "", or what would be right.
+  [[nodiscard]] std::string multiply(double factor) const;
 };
 
 /// Returns all fields of these parameters, table by table.

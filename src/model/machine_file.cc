@@ -159,7 +159,9 @@ MachineFile MachineFile::of(const Spec& spec) {
     std::ifstream in(path, std::ios::binary);
     const std::string text{std::istreambuf_iterator<char>(in), {}};
     if (!in) throw file_error("machine", path, "cannot be read");
-    return parse(text, path);
+    MachineFile file = parse(text, path);
+    file.change(spec.options);
+    return file;
   }
   std::vector<std::string> names;
   for (const ShippedMachine& shipped : shipped_machines()) {
@@ -167,7 +169,7 @@ MachineFile MachineFile::of(const Spec& spec) {
     if (shipped.name != spec.name) continue;
     if (spec.arg) throw InputError(fmt::format("machine {}: '{}' is no change; write key=value", spec.name, *spec.arg));
     MachineFile file = parse(shipped.text, fmt::format("{}.toml", shipped.name));
-    for (const auto& [key, value] : spec.options) file.change(key, value);
+    file.change(spec.options);
     return file;
   }
   throw InputError(fmt::format("machine '{}' is unknown{}; there are {}, and file:PATH", spec.name,
@@ -196,8 +198,17 @@ MachineFile MachineFile::parse(std::string_view text, std::string_view path) {
   return file;
 }
 
-void MachineFile::change(std::string_view key, std::string_view text) {
-  set(key, text, "a change on the command line");
+void MachineFile::change(std::span<const std::pair<std::string, std::string>> changes) {
+  change(changes, "a change on the command line");
+}
+
+void MachineFile::change(std::span<const std::pair<std::string, std::string>> changes, std::string_view why) {
+  MachineFile changed = *this;
+  for (const auto& [key, text] : changes) changed.set(key, text, why);
+  if (const std::string right = contradiction(changed.parameters_); !right.empty()) {
+    throw InputError(fmt::format("machine {}: {}", name_, right));
+  }
+  *this = std::move(changed);
 }
 
 void MachineFile::set(std::string_view key, std::string_view text, std::string_view why) {
@@ -208,40 +219,32 @@ void MachineFile::set(std::string_view key, std::string_view text, std::string_v
     for (const Value& known : values_) keys.push_back(known.key);
     throw fail(fmt::format("there is no {}{}; its file has all keys", printable(key), suggestion(key, keys)));
   }
-  Parameters changed = parameters_;
-  const std::vector<Field> fields = fields_of(changed);
+  const std::vector<Field> fields = fields_of(parameters_);
   const Field& field = *std::ranges::find(fields, key, &Field::key);
-  std::string wanted(text);
-  if (text.ends_with('x')) {
-    const std::optional<double> factor = parse_double(text.substr(0, text.size() - 1));
-    const std::optional<double> old = parse_double(value->text);
-    if (factor && old) wanted = fmt::format("{}", *old * *factor);
-  }
-  std::string right = field.set(wanted);
-  if (right.empty()) {
-    right = contradiction(changed);
-  } else {
-    right = fmt::format("{} cannot be '{}'; {}", key, printable(text), right);
-  }
-  if (!right.empty()) throw fail(right);
+  const std::optional<double> factor =
+      text.ends_with('x') ? parse_double(text.substr(0, text.size() - 1)) : std::nullopt;
+  const std::string right = factor ? field.multiply(*factor) : field.set(text);
+  if (!right.empty()) throw fail(fmt::format("{} cannot be '{}'; {}", key, printable(text), right));
   changes_.push_back(fmt::format("{}: {} {} instead of {} ({})", key, field.text(), value->unit, value->text, why));
   *value = {
       .key = value->key, .text = field.text(), .unit = value->unit, .source = std::string(why), .tag = Tag::kAssumed};
-  parameters_ = std::move(changed);
 }
 
 void MachineFile::scale_down(double by) {
   if (!(by >= 1)) throw InputError(fmt::format("machine {}: a scale of {} must be at least 1", name_, by));
-  const std::string why = fmt::format("scaled down by {}", by);
   const double all_sets = static_cast<double>(parameters_.tlb.l2) / parameters_.tlb.ways;
   const double sets = std::round(all_sets / by);
   if (sets < 1) {
     throw InputError(
         fmt::format("machine {}: scale={} leaves nothing of tlb.l2; it must be at most {}", name_, by, all_sets * 2));
   }
-  set("tlb.l2", fmt::format("{}", sets * parameters_.tlb.ways), why);
-  set("l3.mb_per_cluster", fmt::format("{}", parameters_.l3.mb_per_cluster / by), why);
-  set("kernel.marks_after_ms", fmt::format("{}", parameters_.kernel.marks_after_ms / by), why);
+  const auto divided = [by](double value) { return fmt::format("{}", value / by); };
+  const std::pair<std::string, std::string> changes[] = {
+      {"tlb.l2", fmt::format("{}", sets * parameters_.tlb.ways)},
+      {"l3.mb_per_cluster", divided(parameters_.l3.mb_per_cluster)},
+      {"kernel.mark_period_ms", divided(parameters_.kernel.mark_period_ms)},
+      {"kernel.marks_after_ms", divided(parameters_.kernel.marks_after_ms)}};
+  change(changes, fmt::format("scaled down by {}", by));
 }
 
 std::string MachineFile::digest() const {

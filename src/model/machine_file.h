@@ -10,6 +10,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "src/base/spec.h"
@@ -29,17 +30,18 @@ class MachineFile {
     Tag tag;
   };
 
-  /// Returns the machine that a spec names: haswell-ep, haswell-ep:qpi.gbps=2x,htm.read=l1 (a shipped one and
-  /// changes), or file:PATH. Throws InputError for an unknown name, an unreadable file or a wrong value.
+  /// Returns the machine that a spec names, with its options as changes: haswell-ep, haswell-ep:qpi.gbps=2x,htm.read=l1
+  /// (a shipped one), or file:PATH. Throws InputError for an unknown name, an unreadable file or a wrong value.
   [[nodiscard]] static MachineFile of(const Spec& spec);
   /// Parses the text of a file. Errors name `path`. Throws InputError.
   [[nodiscard]] static MachineFile parse(std::string_view text, std::string_view path);
 
-  /// Changes one value: to a number or a word, or to a multiple of what it is ("2x"). The value is then assumed. Throws
-  /// InputError for an unknown key and for a value out of range.
-  void change(std::string_view key, std::string_view text);
-  /// Divides the sizes of L3 and of the second TLB, and kernel.marks_after_ms, for a data set that is as much smaller.
-  /// Throws InputError unless `by` is at least 1 and leaves each a line or an entry a way.
+  /// Changes values: each key to a number or a word, or to a multiple of what it is ("2x"). A number stands for all of
+  /// a list, and a multiple is taken of each. The values are then assumed. Throws InputError for an unknown key, a
+  /// value out of range, and values that contradict each other; then nothing has changed.
+  void change(std::span<const std::pair<std::string, std::string>> changes);
+  /// Divides the sizes of L3 and of the second TLB, kernel.mark_period_ms and kernel.marks_after_ms, for a data set
+  /// that is as much smaller. Throws InputError unless `by` is at least 1 and leaves each a line or an entry a way.
   void scale_down(double by);
 
   [[nodiscard]] const std::string& name() const { return name_; }
@@ -53,6 +55,7 @@ class MachineFile {
 
  private:
   MachineFile() = default;
+  void change(std::span<const std::pair<std::string, std::string>> changes, std::string_view why);
   void set(std::string_view key, std::string_view text, std::string_view why);
 
   std::string name_, path_;

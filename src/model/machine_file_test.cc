@@ -111,8 +111,8 @@ TEST_CASE("Machine files: unknown names and wrong values are refused") {
   CHECK(lacking(refused(with("v = 192", "v = 19.2")), "must be a whole number") == "");
   CHECK(lacking(refused(with("v = \"inclusive\"", "v = \"mostly\"")), "it must be one of inclusive, victim") == "");
   CHECK(lacking(refused(with("v = true", "v = 1")), "it must be true or false") == "");
-  CHECK(lacking(refused(with("v = [3.6, ", "v = [[], ")), "it must be a list of numbers") == "");
-  CHECK(lacking(refused(with("v = [3.6, 3.6, 3.4, 3.3, 3.2, 3.1]", "v = []")), "must be a list of numbers") == "");
+  CHECK(lacking(refused(with("v = [3.6, ", "v = [[], ")), "it must be a number, or a list of them") == "");
+  CHECK(lacking(refused(with("v = [3.6, 3.6, 3.4, 3.3, 3.2, 3.1]", "v = []")), "must be a number, or a list of them") == "");
   CHECK(lacking(refused(with("v = 7,", "v = 40,")), "160 cores; the model has at most 64") == "");
   CHECK(lacking(refused(with("name = \"haswell-ep\"", "")), "has no name") == "");
   CHECK(lacking(refused("name = \"a\"\nx = "), "x.toml': line 2: ") == "");
@@ -136,16 +136,31 @@ TEST_CASE("Machine files: changes are kept as lines, and are assumed") {
   CHECK(std::ranges::find(file.values(), "qpi.gbps", &MachineFile::Value::key)->tag == Tag::kAssumed);
 }
 
+TEST_CASE("Machine files: a change of a list is one number for all of it, or a multiple of each") {
+  const std::vector<double> of_file = of("haswell-ep").parameters().clock.ghz_by_active;
+  CHECK(of("haswell-ep:clock.ghz_by_active=2.6").parameters().clock.ghz_by_active == std::vector{2.6});
+  const std::vector<double> halves = of("haswell-ep:clock.ghz_by_active=0.5x").parameters().clock.ghz_by_active;
+  REQUIRE(halves.size() == of_file.size());
+  CHECK(halves.front() == of_file.front() / 2);
+  CHECK(halves.back() == of_file.back() / 2);
+}
+
+TEST_CASE("Machine files: changes may contradict the file one by one, and not together") {
+  CHECK(of("haswell-ep:l1.ways=7,l1.kb=28").parameters().l1.kb == 28);
+  CHECK(lacking(refusal([] { (void)of("haswell-ep:l1.ways=7"); }), "l1.kb must be a multiple of 64 bytes a way") == "");
+}
+
 TEST_CASE("Machine files: a wrong change is refused and changes nothing") {
   MachineFile file = of("haswell-ep");
   const std::string digest = file.digest();
   const auto wrong = [&](std::string_view key, std::string_view text) {
-    return refusal([&] { file.change(key, text); });
+    return refusal([&] { file.change(std::array{std::pair{std::string(key), std::string(text)}}); });
   };
   CHECK(lacking(wrong("qpi.gpbs", "1"), "there is no qpi.gpbs; did you mean 'qpi.gbps'?") == "");
   CHECK(lacking(wrong("qpi.gbps", "fast"), "qpi.gbps cannot be 'fast'; it must be a number") == "");
   CHECK(lacking(wrong("htm.read", "2x"), "it must be one of l1, l3, lines") == "");
   CHECK(lacking(wrong("core.window", "0.001x"), "core.window cannot be '0.001x'") == "");
+  CHECK(lacking(wrong("clock.ghz_by_active", "fast"), "it must be a number, or a list of them") == "");
   CHECK(lacking(wrong("topology.cores", "17"), "has 68 cores") == "");
   CHECK(file.changes().empty());
   CHECK(file.digest() == digest);
@@ -154,14 +169,15 @@ TEST_CASE("Machine files: a wrong change is refused and changes nothing") {
   CHECK(lacking(refusal([] { (void)of("haswell-ep:fast"); }), "'fast' is no change; write key=value") == "");
 }
 
-TEST_CASE("Machine files: a scale divides L3, the TLB, and the time to the first mark") {
+TEST_CASE("Machine files: a scale divides L3, the TLB, and the times of marks") {
   MachineFile file = of("haswell-ep");
   file.scale_down(16);
   CHECK(file.parameters().l3.mb_per_cluster == 17.5 / 16);
   CHECK(file.parameters().tlb.l2 == 64);
   CHECK(file.parameters().l2.kb == 256);
   CHECK(file.parameters().kernel.marks_after_ms == 62.5);
-  CHECK(file.changes().size() == 3);
+  CHECK(file.parameters().kernel.mark_period_ms == 62.5);
+  CHECK(file.changes().size() == 4);
   CHECK(lacking(refusal([&] { file.scale_down(0.5); }), "must be at least 1") == "");
   CHECK(lacking(refusal([&] { of("haswell-ep").scale_down(1000); }),
                 "scale=1000 leaves nothing of tlb.l2; it must be at most 256") == "");
@@ -183,6 +199,9 @@ TEST_CASE("Machine files: the digest tells files apart by name, value and proven
 TEST_CASE("Machine files: a file by its path") {
   const TemporaryFile file(with("name = \"haswell-ep\"", "name = \"mine\""));
   CHECK(of("file:" + file.path()).name() == "mine");
+  Spec changed = Spec::parse("file:" + file.path());
+  changed.options = {{"qpi.gbps", "2x"}};
+  CHECK(MachineFile::of(changed).parameters().qpi.gbps == 76.8);
   CHECK(lacking(refusal([] { (void)of("file:/no/such.toml"); }), "machine file '/no/such.toml': cannot be read") == "");
 }
 

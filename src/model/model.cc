@@ -15,7 +15,6 @@
 namespace latchlab::model {
 namespace {
 
-constexpr u64 kSeedOfMarks = 1;
 constexpr u64 kMostFlushedPages = 33;  // beyond these Linux flushes a whole TLB: tlb_single_page_flush_ceiling
 
 std::vector<u32> cores_of(const MachineFile& file, const Placement& threads_on_cpus) {
@@ -46,12 +45,12 @@ struct Model::State {
     Tags tlb;
   };
 
-  State(const MachineFile& file, const Placement& threads_on_cpus)
+  State(const MachineFile& file, const Placement& threads_on_cpus, u64 seed)
       : p(file.parameters()),
         core_of(cores_of(file, threads_on_cpus)),
         caches(p),
         transactions(p, core_of),
-        pages(p, kSeedOfMarks),
+        pages(p, seed),
         tick_every(p.kernel.hz == 0 ? 0 : ticks(1e9 / p.kernel.hz)) {
     cores.assign(p.all_cores(), {FillBuffers(p.core.fill_buffers), Tags(p.tlb.l2 / p.tlb.ways, p.tlb.ways)});
     // Several threads on one hardware thread would be descheduled in turn; here they only share the core.
@@ -204,9 +203,9 @@ struct Model::State {
   const Ticks tick_every;  // 0: never
 };
 
-Model::Model(const MachineFile& file, const Placement& threads_on_cpus)
-    : state_(std::make_unique<State>(file, threads_on_cpus)) {
-  restart_account();
+Model::Model(const MachineFile& file, const Placement& threads_on_cpus, u64 seed)
+    : state_(std::make_unique<State>(file, threads_on_cpus, seed)) {
+  restart_account(0);
 }
 Model::~Model() = default;
 Model::Model(Model&&) noexcept = default;
@@ -314,12 +313,16 @@ Ticks Model::trap(u32 thread, Call, const Ticks now) {
   return after - now;
 }
 
-void Model::restart_account() {
+void Model::restart_account(const Ticks now) {
   State& s = *state_;
-  for (u32 i = 0; i < s.threads.size(); ++i) s.threads[i].strand.bill().restart(i, &s.hot_lines);
+  for (u32 i = 0; i < s.threads.size(); ++i) s.threads[i].strand.bill().restart(i, &s.hot_lines, now);
   s.hot_lines.clear();
   s.by_cause.clear();
   s.by_structure.clear();
+}
+
+void Model::end_account(const Ticks now) {
+  for (State::Thread& thread : state_->threads) thread.strand.bill().end(now);
 }
 
 std::vector<Times> Model::times() const {

@@ -62,8 +62,9 @@ enum class Call : u8 {
 
 class Model {
  public:
-  /// Takes a copy of what it needs of the file. Throws InputError if a thread's place is not in the machine.
-  Model(const MachineFile& file, const Placement& threads_on_cpus);
+  /// Takes a copy of what it needs of the file. The seed decides which pages NUMA balancing marks first. Throws
+  /// InputError if a thread's place is not in the machine.
+  Model(const MachineFile& file, const Placement& threads_on_cpus, u64 seed);
   ~Model();
   Model(Model&&) noexcept;
   Model& operator=(Model&&) noexcept;
@@ -109,10 +110,12 @@ class Model {
   /// Tells that a thread has written these bytes outside virtual time, as loading does. The pages are present then.
   void loaded(u32 thread, u64 address, u64 bytes);
 
-  // The account (account.h), of the time since it was begun.
+  // The account (account.h), of the time from its begin to its end.
 
-  /// Begins the account anew. The clock of a thread begins with its next call. No transaction may run.
-  void restart_account();
+  /// Begins the account anew at this moment, in which all threads are idle. No transaction may run.
+  void restart_account(Ticks now);
+  /// Ends the account: threads have been idle since their last calls. No call follows until it is begun anew.
+  void end_account(Ticks now);
   /// Returns the ticks of each thread.
   [[nodiscard]] std::vector<Times> times() const;
   /// Returns the transactions that were undone, and their ticks: by cause, and those of conflicts by structure. The

@@ -23,7 +23,7 @@ MachineFile quiet(std::string_view changes = "") {
 /// Threads whose references are taken in the order of their clocks, as the virtual machine does.
 class Threads {
  public:
-  Threads(const MachineFile& file, const Placement& placement) : model(file, placement), clock(placement.size()) {}
+  Threads(const MachineFile& file, const Placement& placement) : model(file, placement, 1), clock(placement.size()) {}
 
   void access(u32 thread, Kind kind, u64 address, u64 block = 0, bool in_transaction = false, u32 bytes = 8) {
     clock[thread] += model.access({thread, kind, address, bytes, block, in_transaction}, clock[thread]);
@@ -439,8 +439,8 @@ TEST_CASE("Model: ticks come at their rate, and end transactions") {
 }
 
 TEST_CASE("Model: marks end transactions that touch the page, once") {
-  const MachineFile file =
-      MachineFile::of(Spec::parse("haswell-ep:kernel.hz=0,kernel.marks_per_s=1000,kernel.marks_after_ms=0"));
+  const MachineFile file = MachineFile::of(
+      Spec::parse("haswell-ep:kernel.hz=0,kernel.marks_per_s=1000,kernel.mark_period_ms=0,kernel.marks_after_ms=0"));
   Threads t(file, {0});
   t.model.mapped(kBase, 4096);
   t.access(0, Kind::kStore, kBase);
@@ -458,7 +458,7 @@ TEST_CASE("Model: marks end transactions that touch the page, once") {
 
 TEST_CASE("Model: a waiting thread notices a store at the end of a turn of its loop") {
   const MachineFile file = quiet();
-  Model model(file, {0});
+  Model model(file, {0}, 1);
   const Ticks turn = ticks(file.parameters().l1.ns);
   CHECK(model.wake(0, 1000, 900) == 1000);
   CHECK(model.wake(0, 1000, 1001) == 1000 + turn);
@@ -508,7 +508,7 @@ TEST_CASE("Model: memory that is mapped again is untouched, in TLBs too, and has
 }
 
 TEST_CASE("Model: a place that the machine has not is refused") {
-  CHECK(latchlab::testing::refusal([] { Model model(quiet(), {0, 56}); }) ==
+  CHECK(latchlab::testing::refusal([] { Model model(quiet(), {0, 56}, 1); }) ==
         "machine haswell-ep: there is no hardware thread 56; there are 0 to 55");
 }
 

@@ -11,7 +11,8 @@ Pages::Pages(const Parameters& p, u64 seed)
       mark_(ticks(p.kernel.mark_ns)),
       clear_per_byte_(p.kernel.clear_ns_per_byte * kTicksPerNs),
       ticks_per_mark_(p.kernel.marks_per_s == 0 ? 0 : 1e9 * kTicksPerNs / p.kernel.marks_per_s),
-      first_mark_(ticks(p.kernel.marks_after_ms * 1e6)),
+      period_(p.kernel.mark_period_ms * 1e6 * kTicksPerNs),
+      last_mark_(p.kernel.marks_after_ms * 1e6 * kTicksPerNs),
       seed_(seed),
       table_(1 << 12, Page{.number = kNoPage, .bits = kSmallPageBits}) {}
 
@@ -113,7 +114,11 @@ void Pages::touched(Page& page, u32 cluster) {
   const Mapping* const mapping = mapping_of(page.number << kSmallPageBits);
   page.home = home_of(page, mapping, cluster);
   page.present = true;
-  if (mapping == nullptr || mapping->homes.kind == Homes::Kind::kFirstTouch) may_be_marked_.push_back(page.number);
+  if (mapping == nullptr || mapping->homes.kind == Homes::Kind::kFirstTouch) {
+    may_be_marked_.push_back(page.number);
+    markable_ += page.small_pages();
+    next_mark_ = 0;  // more pages, more marks
+  }
 }
 
 Ticks Pages::fault(Page& page, u32 cluster, Ticks now) {
@@ -130,7 +135,7 @@ Ticks Pages::fault(Page& page, u32 cluster, Ticks now) {
 }
 
 void Pages::load(Page& page, u32 cluster) {
-  first_mark_ = 0;
+  last_mark_ = next_mark_ = 0;
   if (!page.present) touched(page, cluster);
   if (page.home != cluster) page.loaded_from_afar = true;
 }
@@ -142,23 +147,34 @@ Ticks Pages::call(Ticks now) {
   return writer_until_;
 }
 
-const Pages::Page* Pages::next_mark(Ticks now) {
-  if (ticks_per_mark_ == 0) return nullptr;
-  while (now >= first_mark_ + static_cast<Ticks>(static_cast<double>(marks_ + 1) * ticks_per_mark_)) {
-    const u64 word = draw(seed_, 0, marks_++);
-    if (may_be_marked_.empty()) continue;
-    const u64 chosen = bounded(word, may_be_marked_.size());
-    Page& page = table_[slot_of(may_be_marked_[chosen])];
-    if (page.number == may_be_marked_[chosen] && page.present) {
-      if (page.marked) continue;
-      page.marked = true;
-      marks_ += (page.bytes() >> kSmallPageBits) - 1;
-      return &page;
-    }
+/// Returns the page whose turn it is to be marked, or null if none may be.
+Pages::Page* Pages::under_hand() {
+  while (!may_be_marked_.empty()) {
+    if (hand_ == kNoPage) hand_ = bounded(draw(seed_, 0, 0), may_be_marked_.size());
+    if (hand_ >= may_be_marked_.size()) hand_ = 0;
+    Page& page = table_[slot_of(may_be_marked_[hand_])];
+    if (page.number == may_be_marked_[hand_] && page.present) return &page;
     // It has been unmapped since.
-    may_be_marked_[chosen] = may_be_marked_.back();
+    markable_ -= page.small_pages();
+    may_be_marked_[hand_] = may_be_marked_.back();
     may_be_marked_.pop_back();
   }
+  return nullptr;
+}
+
+const Pages::Page* Pages::next_mark(Ticks now) {
+  if (ticks_per_mark_ == 0 || static_cast<double>(now) < next_mark_) return nullptr;
+  while (Page* const page = under_hand()) {
+    const double each = std::max(ticks_per_mark_, period_ / static_cast<double>(markable_));
+    next_mark_ = last_mark_ + each * static_cast<double>(page->small_pages());
+    if (static_cast<double>(now) < next_mark_) return nullptr;
+    last_mark_ = next_mark_;
+    ++hand_;
+    if (page->marked) continue;
+    page->marked = true;
+    return page;
+  }
+  last_mark_ = std::max(last_mark_, static_cast<double>(now));  // what nobody could mark is not made up for
   return nullptr;
 }
 

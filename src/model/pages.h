@@ -10,7 +10,8 @@
 //
 // Only pages of mappings without a placement of their own are marked. Linux leaves out the others, since they are where
 // the program wants them (vma_policy_mof in task_numa_work of kernel/sched/fair.c, since 3.13). A large page counts as
-// the small ones in it. The first mark comes some time after the program began.
+// the small ones in it. The first mark comes some time after the program began. Marks go round over the pages, from one
+// that the seed decides, and come back to a page after a period at the earliest (task_scan_min).
 //
 // Memory that was never mapped is present, at home with its first user: stacks and globals need no fault.
 #include <algorithm>
@@ -47,6 +48,7 @@ class Pages {
     bool present = false, marked = false;
     bool loaded_from_afar = false;  ///< a thread of another cluster than the home's wrote it outside virtual time
     [[nodiscard]] u64 bytes() const { return u64{1} << bits; }
+    [[nodiscard]] u64 small_pages() const { return bytes() >> kSmallPageBits; }
     /// Returns the tag of the page in a TLB.
     [[nodiscard]] u64 tag() const { return tag_of(number << kSmallPageBits, bits); }
   };
@@ -84,17 +86,22 @@ class Pages {
   u64 slot_of(u64 number) const;
   void grow();
   void touched(Page& page, u32 cluster);
+  Page* under_hand();
 
   u32 clusters_;
   Ticks fault_, protect_, mark_;
   double clear_per_byte_;  // ticks
   double ticks_per_mark_;  // 0: none
-  Ticks first_mark_;
-  u64 marks_ = 0, seed_;           // marks in pages of 4 KiB
+  double period_;          // ticks between two marks of a page, at least
+  double last_mark_;       // ticks: the next mark comes after it, by as long as its pages take
+  double next_mark_ = 0;   // ticks: no mark comes before
+  u64 seed_;
   std::vector<Mapping> mappings_;  // by address
   std::vector<Page> table_;        // open addressing by number
   u64 used_ = 0;
   std::vector<u64> may_be_marked_;  // numbers of pages that are present, and are where their first user was
+  u64 markable_ = 0;                // pages of 4 KiB in them
+  u64 hand_ = kNoPage;              // in may_be_marked_: the next page; kNoPage before the first mark
   bool any_huge_ = false;
   Ticks writer_until_ = 0, readers_until_ = 0, waited_ = 0;
 };

@@ -15,6 +15,7 @@ Parameters haswell() {
   Parameters p = MachineFile::of(Spec::parse("haswell-ep")).parameters();
   p.kernel.marks_per_s = 0;
   p.kernel.marks_after_ms = 0;
+  p.kernel.mark_period_ms = 0;
   p.kernel.clear_ns_per_byte = 0.25;  // a whole number of ticks a page
   return p;
 }
@@ -134,6 +135,31 @@ TEST_CASE(
   }
   CHECK(marks == 200);
   CHECK(seen.size() == 16);
+}
+
+TEST_CASE(
+    "Model pages: a page is marked once in a period, however fast marks may come, from one that the seed decides") {
+  Parameters p = haswell();
+  p.kernel.marks_per_s = 1e6;
+  p.kernel.mark_period_ms = 1;
+  std::set<u64> firsts;
+  for (u64 seed = 1; seed <= 20; ++seed) {
+    Pages pages(p, seed);
+    pages.map(kBase, 16 * kPage, {}, false);
+    for (u64 i = 0; i < 16; ++i) (void)fault(pages, kBase + i * kPage, 0, 0);
+    std::vector<u64> marked;
+    for (u32 us = 1; us <= 3000; ++us) {
+      while (const Pages::Page* const page = pages.next_mark(ticks(us * 1e3))) {
+        marked.push_back(page->number);
+        (void)fault(pages, page->number << kSmallPageBits, 0, 0);
+      }
+    }
+    REQUIRE(marked.size() == 3 * 16);
+    CHECK(std::set<u64>(marked.begin(), marked.begin() + 16).size() == 16);
+    CHECK(std::equal(marked.begin(), marked.begin() + 32, marked.begin() + 16));
+    firsts.insert(marked[0]);
+  }
+  CHECK(firsts.size() > 5);
 }
 
 TEST_CASE("Model pages: an unmapped page is not marked") {

@@ -92,7 +92,7 @@ struct Parameters {
   } htm;
   struct Kernel {
     double fault_ns, clear_ns_per_byte, mprotect_ns, mark_ns, tick_ns;
-    double hz, marks_per_s, marks_after_ms;
+    double hz, marks_per_s, mark_period_ms, marks_after_ms;
   } kernel;
 
   [[nodiscard]] u32 all_clusters() const { return topology.sockets * topology.clusters; }
