@@ -2,19 +2,21 @@
 
     experiments/model-check [--quick] [--out=FOLDER]
 
-It writes the machine file of this machine (./bench limits --write-machine), and then measures each point natively and predicts it on the
-model, in turn. A block runs all points once, in random order; a block is a seed. Nothing is fitted: what the file has is what the machine
-said of itself, and what it has from another machine's file.
+It writes the machine file of this machine (./bench limits --write-machine) and measures each point, in blocks: a block runs all points
+once, in random order, and is a seed. Then it fits two values of the file, and predicts each point once, on as many processors as there
+are: virtual time does not depend on what else runs, so the model does not run between measurements, and does not heat the machine either.
 
     points     none, atomic, rwspin and olc, and where there are transactions rtm:0, rtm:3 and rtm:20
                x lookup and insert x 1M, 4M and 16M keys x 1 and 2 threads; --quick: 1M keys
     insert     all keys into an empty index; under none and atomic by one thread, since they allow no more
     blocks     3; --quick: 1
+    fit        none, one thread, 4M keys (--quick: 1M) and nothing else: core.same_block, the overlap, to lookups, and core.per_operation,
+               the instructions, to inserts, in turn, twice. The two points do not count in what follows
 
-FOLDER, by default experiments/results/model-check, gets machine.toml, results.jsonl (a line for each run), figure.svg and .png: modelled
-over measured throughput. The text on stdout has each point, and then:
+FOLDER, by default experiments/results/model-check, gets machine.toml, fitted-4M.toml, results.jsonl (a line for each run), figure.svg and
+.png: modelled over measured throughput. The text on stdout has each point, and then:
 
-    median error          of |modelled / measured - 1|, over all points
+    median error          of |modelled / measured - 1|, over all points that were not fitted
     allowed               10 %, or half the spread of the native runs of a point over their median if that is more
     within twice that     how many points are
     wrong order           pairs of policies that differ by more than 10 % natively, and that the model has the other way round
@@ -30,14 +32,19 @@ if __name__ == "__main__":
     end_when_interrupted("model-check")   # before the other imports
 import itertools
 import json
+import math
+import os
 import pathlib
 import random
 import re
 import statistics
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
+import definition
+import model_fit
 from child import ends_with_us
 
 FOLDER = pathlib.Path(__file__).resolve().parent / "results/model-check"
@@ -51,6 +58,9 @@ THREADS = (1, 2)
 ALLOWED = 0.10        # the error that a model may have
 DIFFERENT = 1.10      # the ratio of two policies beyond which their order counts
 SIDES = ("native", "modelled")
+FIT_RECORDS = {"quick": "1M", "full": "4M"}
+FITTED = (("core.same_block", "lookup", 0, 1, 1), ("core.per_operation", "insert", 1, 2000, -1))   # bounds; where the rate rises: up or down
+ROUNDS, STEPS = 2, 4   # of the fit, and narrowings of a value's bounds in each
 COUNTS = {"native": ("ok", "noisy"), "modelled": ("modelled",)}
 
 
@@ -120,6 +130,36 @@ def wrong_orders(judged):
             if alike(a.point) == alike(b.point) and a.native > DIFFERENT * b.native and a.modelled < b.modelled]
 
 
+def fitted_value(low, high, rises, published, rates_at, at_once):
+    """Returns the value from `low` to `high` whose rate is nearest to the published one. rates_at(values) -> rates, which rise with the
+    value, or fall if `rises` is -1. Each step looks at so many values at once, and keeps the part between the two that matter."""
+    tried = dict(zip((low, high), rates_at((low, high)), strict=True))
+    for _ in range(STEPS):
+        inner = [low + (high - low) * i / (at_once + 1) for i in range(1, at_once + 1)]
+        tried.update(zip(inner, rates_at(inner), strict=True))
+        of = sorted(value for value in tried if low <= value <= high)
+        too_slow = [value for value in of if tried[value] < published]
+        too_fast = [value for value in of if tried[value] >= published]
+        below, above = (too_slow, too_fast) if rises > 0 else (too_fast, too_slow)
+        low, high = max(below, default=low), min(above, default=high)
+        if low >= high:
+            break
+    return min(tried, key=lambda value: abs(math.log(tried[value] / published)))
+
+
+def fit(measured, rates_of, at_once):
+    """Returns key -> text of the values that are fitted. measured: workload -> operations a second; rates_of(workload, changes) -> those of
+    the model, for each of these changes."""
+    values = {}
+    for _ in range(ROUNDS):
+        for key, workload, low, high, rises in FITTED:
+            def rates_at(tried, key=key, workload=workload):
+                return rates_of(workload, [values | {key: f"{value:.4g}"} for value in tried])
+
+            values[key] = f"{fitted_value(low, high, rises, measured[workload], rates_at, at_once):.4g}"
+    return values
+
+
 def report(judged):
     """Returns the text of the comparison."""
     lines = [f"{'':34} {'measured':>10} {'modelled':>10}  ratio"]
@@ -135,7 +175,7 @@ def report(judged):
 
 
 def summary(judged):
-    return f"median error {100 * statistics.median(j.error for j in judged):.0f} %, over {len(judged)} points, without any fit"
+    return f"median error {100 * statistics.median(j.error for j in judged):.0f} %, over {len(judged)} points that were not fitted"
 
 
 def draw(judged, folder):
@@ -176,10 +216,18 @@ class Runs:
                     raise InputError(f"{self.path}: line {number} is not one of a run; remove it") from None
 
     def add(self, point, side, block, document):
+        """Returns false if there is no document."""
+        if document is None:
+            return False
         run = {"point": vars(point), "side": side, "block": block, "document": document}
         with self.path.open("a") as file:
             file.write(json.dumps(run) + "\n")
         self.keep(point, side, block, document)
+        return True
+
+    def median(self, point, side):
+        """Returns the median rate of a point, in operations a second; None if it has no run."""
+        return statistics.median(rates) if (rates := [rate for (*of, _), rate in self.kept.items() if of == [point, side]]) else None
 
     def keep(self, point, side, block, document):
         self.kept[point, side, block] = float(document["throughput"]["per_second"])
@@ -191,14 +239,14 @@ class Runs:
                       key=lambda run: (run[0].workload, RECORDS["full"].index(run[0].records), run[0].threads))
 
 
-def call(words, **more):
-    return subprocess.run(list(map(str, words)), stdout=subprocess.PIPE, text=True, preexec_fn=ends_with_us(), check=False, **more)
+def call(words, stdout=subprocess.PIPE):
+    return subprocess.run(list(map(str, words)), stdout=stdout, text=True, preexec_fn=ends_with_us(), check=False)
 
 
 def measure(harness, point, side, block, machine):
     """Runs a point; returns its document, or None after a line about why there is none."""
-    words = [harness[side], *point.words, f"--seed={block}", "--json", "--progress=none"]
-    words += [f"--machine=file:{machine}"] if side == "modelled" else ["--pmu=off"]
+    words = [harness, *point.words, f"--seed={block}", "--json", "--progress=none"]
+    words += [f"--machine={machine}"] if side == "modelled" else ["--pmu=off"]
     ran = call(words)
     document = json.loads(ran.stdout) if ran.returncode == 0 and ran.stdout else None
     if document is not None and document["status"] in COUNTS[side] and document["throughput"]:
@@ -206,6 +254,27 @@ def measure(harness, point, side, block, machine):
     why = f"is {document['status']}: {document['reason']}" if document else f"ended with status {ran.returncode}"
     print(f"model-check: {point.name}: the {side} run {why}", file=sys.stderr)
     return None
+
+
+def write_fitted(harness, machine, fitted, measured, records):
+    """Writes the machine file with the values that fit what was measured. Raises InputError if the model gives no rate."""
+    def rate(job):
+        workload, changes = job
+        changed = definition.with_changes(f"file:{machine}", changes)
+        document = measure(harness, Point("none", workload, records, 1), "modelled", 1, changed)
+        if document is None:
+            raise InputError(f"{machine}: no fit without a run of {workload}")
+        return float(document["throughput"]["per_second"])
+
+    processors = len(os.sched_getaffinity(0))
+    with ThreadPoolExecutor(processors) as pool:
+        values = fit(measured, lambda workload, all_changes: list(pool.map(rate, [(workload, changes) for changes in all_changes])),
+                     min(4, max(2, processors)))
+    text = machine.read_text()
+    for key, value in values.items():
+        text = model_fit.written(text, key, value, f"fitted to none, one thread, {records} keys on this machine; experiments/model-check")
+        print(f"fitted: {key} = {value}", flush=True)
+    fitted.write_text(text)
 
 
 def parse(arguments):
@@ -223,7 +292,6 @@ def parse(arguments):
 
 def main(native, modelled, *arguments):
     mode, folder = parse(arguments)
-    harness = dict(zip(SIDES, (native, modelled)))
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -231,23 +299,36 @@ def main(native, modelled, *arguments):
     machine = folder / "machine.toml"
     if not machine.exists() and call([native, "limits", f"--write-machine={machine}", "--progress=none"]).returncode != 0:
         return 1
-    runs, failed = Runs(folder), False
     points = points_of(mode, transactions="\n[htm]\n" in machine.read_text())
+    pairs = ["--index=art", f"--sync={','.join(dict.fromkeys(point.sync for point in points))}", "--records=1M", "--dry-run"]
+    for words in ([native, *pairs], [modelled, f"--machine=file:{machine}", *pairs]):
+        if call(words, stdout=subprocess.DEVNULL).returncode != 0:   # builds all pairs at once, before anything is timed
+            return 1
+    runs, failed = Runs(folder), False
     for block in range(1, BLOCKS[mode] + 1):
         for point in random.Random(block).sample(points, len(points)):
-            for side in random.sample(SIDES, 2):
-                if (point, side, block) in runs.kept:
-                    continue
-                document = measure(harness, point, side, block, machine)
-                failed |= document is None
-                if document is not None:
-                    runs.add(point, side, block, document)
-    judged = judge(runs.rates())
+            if (point, "native", block) not in runs.kept:
+                failed |= not runs.add(point, "native", block, measure(native, point, "native", block, ""))
+    records = FIT_RECORDS[mode]
+    to_fit = {workload: Point("none", workload, records, 1) for workload in WORKLOADS}
+    fitted = folder / f"fitted-{records}.toml"
+    if not fitted.exists():
+        measured = {workload: runs.median(point, "native") for workload, point in to_fit.items()}
+        if None in measured.values():
+            return 1
+        write_fitted(modelled, machine, fitted, measured, records)
+    side = f"modelled, {fitted.name}"
+    todo = [point for point in points if (point, side, 1) not in runs.kept]
+    with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
+        for point, document in zip(todo, pool.map(lambda point: measure(modelled, point, "modelled", 1, f"file:{fitted}"), todo), strict=True):
+            failed |= not runs.add(point, side, 1, document)
+    judged = judge((point, of.partition(",")[0], rate) for point, of, rate in runs.rates()
+                   if of in ("native", side) and point not in to_fit.values())
     if judged:
         print(report(judged), end="")
         if runs.noisy:
-            native = sum(side == "native" for _, side, _ in runs.kept)
-            print(f"noisy: other programs had the processors during {runs.noisy} of {native} native runs; repeat it on an idle machine")
+            all_native = sum(of == "native" for _, of, _ in runs.kept)
+            print(f"noisy: other programs had the processors during {runs.noisy} of {all_native} native runs; repeat it on an idle machine")
         try:
             draw(judged, folder)
             print(f"wrote {folder}/figure.svg")

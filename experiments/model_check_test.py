@@ -2,6 +2,7 @@
 import contextlib
 import io
 import pathlib
+import re
 import stat
 import subprocess
 import sys
@@ -19,11 +20,18 @@ words = dict(word.removeprefix("--").partition("=")[::2] for word in sys.argv[1:
 with open(pathlib.Path(sys.argv[0]).parent / "calls", "a") as calls:
     calls.write(" ".join(sys.argv[1:]) + "\\n")
 if sys.argv[1] == "limits":
-    pathlib.Path(words["write-machine"]).write_text("name = 'x'\\n")
+    pathlib.Path(words["write-machine"]).write_text('''[core]
+same_block = {v = 1, unit = "share", tag = "assumed", source = "a test"}
+per_operation = {v = 60, unit = "instructions", tag = "assumed", source = "a test"}
+''')
+elif "dry-run" in words:
+    pass
 elif words["sync"] == "olc" and "machine" not in words:
     print(json.dumps({"status": "failed", "reason": "out of luck", "throughput": None}))
 else:
-    print(json.dumps({"status": "modelled" if "machine" in words else "noisy", "reason": "", "throughput": {"per_second": 1e6 * int(words["threads"])}}))
+    changed = dict(change.split("=") for change in words.get("machine", "").split(",")[1:])
+    slower = 2 - float(changed.get("core.same_block", .75)) + float(changed.get("core.per_operation", 100)) / 400 - .5
+    print(json.dumps({"status": "modelled" if "machine" in words else "noisy", "reason": "", "throughput": {"per_second": 1e6 * int(words["threads"]) / (slower if changed else 1)}}))
 """
 
 
@@ -62,10 +70,17 @@ class ModelCheck(unittest.TestCase):
     def test_the_report_names_what_is_beyond_what_is_allowed(self):
         a, b = ("none", "lookup", "1M", 1), ("olc", "lookup", "1M", 1)
         text = model_check.report(judged((a, "native", 4e6), (a, "modelled", 5e6), (b, "native", 3e6), (b, "modelled", 6e6)))
-        self.assertIn("median error 62 %, over 2 points, without any fit\n", text)
+        self.assertIn("median error 62 %, over 2 points that were not fitted\n", text)
         self.assertIn("within twice what is allowed: 0 of 2 points\n", text)
         self.assertIn("pairs of policies in wrong order: 1\n  lookup none    1M keys, 1 thread: faster than olc by 1.33, modelled 0.83\n", text)
         self.assertEqual(text.count("  *\n"), 2)
+
+    def test_a_value_is_fitted_within_its_bounds(self):
+        rates = lambda values: [10 + value for value in values]
+        self.assertAlmostEqual(model_check.fitted_value(0, 1, 1, 10.7, rates, 2), .7, delta=.02)
+        self.assertAlmostEqual(model_check.fitted_value(0, 1, -1, 10.7, lambda values: [11 - value for value in values], 3), .3, delta=.02)
+        self.assertEqual(model_check.fitted_value(0, 1, 1, 99, rates, 2), 1)   # the nearest that there is
+        self.assertEqual(model_check.fitted_value(0, 1, 1, 1, rates, 2), 0)
 
     def test_wrong_use_is_one_line(self):
         for words, said in ((["--fast"], "'--fast' has no meaning here"), (["--out="], "'--out=' has no meaning here")):
@@ -89,14 +104,21 @@ class ModelCheck(unittest.TestCase):
             status, out, said, calls = run()
             self.assertEqual(status, 1)   # native runs of olc fail
             self.assertIn("model-check: lookup olc     1M keys, 2 threads: the native run is failed: out of luck\n", said)
-            self.assertEqual(len(calls), 1 + 2 * 14)
+            [values] = [values for values in [re.findall(r"^fitted: (core\.\w+) = (\S+)$", out, re.MULTILINE)] if values]
+            self.assertEqual([key for key, _ in values], ["core.same_block", "core.per_operation"])
+            self.assertAlmostEqual(1.5 - float(values[0][1]) + float(values[1][1]) / 400, 1, delta=.05)   # the rates that were measured
             self.assertEqual(calls[0], f"limits --write-machine={folder}/out/machine.toml --progress=none")
-            self.assertEqual(sum(f"--machine=file:{folder}/out/machine.toml" in call for call in calls), 14)
-            self.assertIn("median error 0 %, over 10 points", out)
+            measured = [call for call in calls if "--pmu=off" in call]
+            predicted = [call for call in calls if f"--machine=file:{folder}/out/fitted-1M.toml" in call]
+            self.assertEqual((len(measured), len(predicted)), (14, 14))
+            self.assertLess(max(map(calls.index, measured)), min(map(calls.index, predicted)))
+            fitted = (folder / "out/fitted-1M.toml").read_text()
+            self.assertIn('tag = "fitted", source = "fitted to none, one thread, 1M keys on this machine; experiments/model-check"', fitted)
+            self.assertIn("median error 0 %, over 8 points that were not fitted", out)
             self.assertIn("noisy: other programs had the processors during 10 of 10 native runs; repeat it on an idle machine\n", out)
             status, out, said, calls = run()
             self.assertEqual(status, 1)
-            self.assertEqual(len(calls), 4)   # only those that failed
+            self.assertEqual(len(calls), 2 + 4)   # only those that failed
             (folder / "out/results.jsonl").write_text("{}\n")
             with self.assertRaisesRegex(InputError, "results.jsonl: line 1 is not one of a run; remove it"):
                 run()
