@@ -20,9 +20,10 @@
 #     MACHINES    machines on which it has pairs; default: all
 #     VARIANT     an index runs the same code under it as under another policy, so only ./test --all builds its pairs with most
 #                 indexes (latchlab_tested)
-#   latchlab_add_harness(TARGET [INDEXES word...] [ASKED_IN file])
+#   latchlab_add_harness(TARGET [INDEXES word...] [ASKED_IN file] [MACHINE machine PAIRS index:policy...])
 #     makes an executable, a harness.
 #     INDEXES     its indexes; default: all that were added before
+#     MACHINE     the machine that its policies run on, and its pairs; default: LATCHLAB_MACHINE and LATCHLAB_PAIRS
 #     ASKED_IN    a file with its pairs, one index:policy per line, instead of those of LATCHLAB_PAIRS. Each pair is a unit of its own,
 #                 so one more pair costs one more unit. Unknown pairs are ignored. A missing file is created.
 #
@@ -79,7 +80,11 @@ function(latchlab_add_index word)
 endfunction()
 
 function(latchlab_add_harness target)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "ASKED_IN" "INDEXES")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "ASKED_IN;MACHINE" "INDEXES;PAIRS")
+  if(arg_MACHINE)
+    set(LATCHLAB_MACHINE ${arg_MACHINE})
+    set(LATCHLAB_PAIRS ${arg_PAIRS})
+  endif()
   latchlab_generate_pairs(${target}_pairs "${arg_INDEXES}" "${arg_ASKED_IN}")
   add_executable(${target} "${latchlab_main}")
   target_compile_options(${target} PRIVATE ${latchlab_warnings})

@@ -40,7 +40,7 @@ _harness() {
       ;;
     -*)
       case $command in
-        compare) words="--effect= --json --seed=" ;;
+        compare) words="--effect= --json --mix --seed=" ;;
         limits) words="--threads= --footprint= --pin= --smt= --mem= --hugepages= --json --progress= --write-machine= --like=" ;;
         explain) words="--hot-lines" ;;
         experiment) words="--quick --full --dry-run --redraw --paper --width= --height= --font-size= --out= --machine= --beside= --on= --binary= --emit=" ;;

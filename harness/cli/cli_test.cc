@@ -560,7 +560,7 @@ TEST_CASE("wrong input is one line that says what would be right", "[cli]") {
       {{"compare"}, "compare: it takes 2 to 8 files or folders with results, not 0"},
       {{"compare", "x"}, "compare: it takes 2 to 8 files or folders with results, not 1"},
       {{"compare", "x", "y", "--out=z"},
-       "compare: --out has no meaning here; there are --effect=PERCENT, --json and --seed=N"},
+       "compare: --out has no meaning here; there are --effect=PERCENT, --json, --mix and --seed=N"},
       {{"limits", "--index=art"}, "limits: --index has no meaning here; there are --footprint, --threads, --pin"},
       {{"limits", "--footprint=1K"}, "--footprint"},
       {{"limits", "--threads=0"}, "--threads"},

@@ -6,6 +6,7 @@
 #include "harness/cli/cli.h"
 #include "harness/commands/list.h"
 #include "harness/config/values.h"
+#include "harness/config/registry.h"
 #include "harness/result/build_info.h"
 #include "src/base/error.h"
 
@@ -196,7 +197,7 @@ const std::vector<CommandEntry>& command_rows() {
        "--a=ARGS --b=ARGS [--c=ARGS ...] [--replicates=10] [--json], and options for all.\n"
        "--replicates=auto runs as many as it takes for the interval to be within 1 %, at most 100.\n"},
       {"compare", "A B...", "compares existing results: files, or folders of --out",
-       "[--effect=3%] [--json] [--seed=N]\n"},
+       "[--effect=3%] [--json] [--mix] [--seed=N]. --mix compares modelled results with measured ones.\n"},
       {"limits", "[--threads=N]", "measures the machine's limits without an index",
        "[--footprint=1Gi] [--threads=N] [--pin=PLACEMENT] [--smt=KIND] [--mem=NODES] [--hugepages=KIND] [--json]\n"
        "[--progress=KIND] [--write-machine=FILE [--like=NAME]]. FILE gets a modelled machine that is like this one.\n"

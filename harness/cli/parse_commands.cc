@@ -143,12 +143,15 @@ CompareCommand parse_compare(const std::vector<std::string>& args) {
   std::vector<std::string> options;
   for (const std::string& arg : args) (arg.starts_with("--") ? options : command.paths).push_back(arg);
   static const OptionEntry kEffect{"effect", "PERCENT", "", "", nullptr};
+  static const OptionEntry kMix{"mix", "", "", "", nullptr};
   Given given = read_options(options, [&](const std::string& name) -> const OptionEntry& {
     if (name == kEffect.name) return kEffect;
+    if (name == kMix.name) return kMix;
     if (name == "json" || name == "seed") return option_row(name);
     throw InputError(
-        fmt::format("compare: --{} has no meaning here; there are --effect=PERCENT, --json and --seed=N", name));
+        fmt::format("compare: --{} has no meaning here; there are --effect=PERCENT, --json, --mix and --seed=N", name));
   });
+  command.mixes = take(given, "mix").has_value();
   command.json = take(given, "json").has_value();
   if (const auto seed = take(given, "seed")) command.seed = parse_count("--seed", *seed, 0, ~u64{0});
   if (const auto effect = take(given, "effect")) command.effect = parse_effect(*effect);

@@ -9,6 +9,7 @@
 #include "harness/cli/cli_testing.h"
 #include "harness/cli/options.h"
 #include "harness/commands/list.h"
+#include "harness/config/registry.h"
 #include "harness/result/build_info.h"
 #include "src/base/error.h"
 #include "src/testing/catch.h"
@@ -68,6 +69,8 @@ TEST_CASE("compare takes files and folders, and limits takes options of placemen
   CHECK(compared.json);
   CHECK(compared.seed == 4);
   CHECK(compared.effect == 0);
+  CHECK_FALSE(compared.mixes);
+  CHECK(std::get<CompareCommand>(parse({"compare", "x", "--mix", "y"})).mixes);
   CHECK(std::get<CompareCommand>(parse({"compare", "x", "--effect=2.5%", "y"})).effect == .025);
   for (const char* wrong : {"3", "0%", "100%", "-1%", "%", "three%"}) {
     CHECK(error_of({"compare", "x", "y", fmt::format("--effect={}", wrong)}) ==
@@ -182,7 +185,7 @@ TEST_CASE("help has a text for each command and each topic of list", "[cli]") {
   CHECK(help_text(kRegistry, "") == help_text());
   CHECK(help_text(kRegistry, "compare") ==
         "harness compare A B...\n  compares existing results: files, or folders of --out\n\n[--effect=3%] [--json] "
-        "[--seed=N]\n");
+        "[--mix] [--seed=N]. --mix compares modelled results with measured ones.\n");
   CHECK(help_text(kRegistry, "keys") == list_text(kRegistry, "keys"));
   const std::string topics = help_text(kRegistry, "topics");
   CHECK(topics.starts_with("ab\ncompare\n"));

@@ -103,6 +103,13 @@ std::string time_text(const std::vector<const Plan*>& runs) {
     seconds += expected.seconds;
     unknown += !expected.is_whole;
   }
+  if (!runs.empty() && runs.front()->model) {  // a harness models all runs or none
+    return fmt::format(
+        "at least {}: 1 s for every {} records, and operations of the warm-up; the measured phase takes longer than "
+        "its "
+        "virtual time",
+        short_duration(seconds), grouped(static_cast<u64>(kModelledPerSecond)));
+  }
   return fmt::format(
       "about {}{}: --warmup{}, and 1 s for every {} records to load and check", short_duration(seconds),
       unknown == 0 ? "" : fmt::format(" without the measured phase of {}, whose length is not --time", unknown),

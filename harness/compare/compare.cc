@@ -255,13 +255,13 @@ void refuse_mixture(const std::vector<ResultSet>& sets) {
   if (modelled == nullptr || measured == nullptr) return;
   throw InputError(fmt::format(
       "compare: '{}' has modelled results and '{}' measured ones; a ratio of the two would say more of the model than "
-      "of what differs",
+      "of what differs; --mix compares them all the same",
       modelled->name, measured->name));
 }
 
 }  // namespace
 
-std::vector<Comparison> compare(std::vector<ResultSet> sets, u64 seed, double effect) {
+std::vector<Comparison> compare(std::vector<ResultSet> sets, u64 seed, double effect, bool mixes) {
   for (const ResultSet& set : sets) {
     for (const Json& document : set.documents) {
       if (!document.contains("config") || !document["config"].is_object()) {
@@ -269,7 +269,7 @@ std::vector<Comparison> compare(std::vector<ResultSet> sets, u64 seed, double ef
       }
     }
   }
-  refuse_mixture(sets);
+  if (!mixes) refuse_mixture(sets);
   const Options options = sort_options(sets);
   const std::vector<std::string> surroundings = differences(sets, kSurroundings);
 
@@ -319,7 +319,7 @@ std::vector<Comparison> compare(const CompareCommand& command) {
   std::vector<ResultSet> sets;
   for (const std::string& path : command.paths)
     sets.push_back({.name = path, .documents = read_results("compare", path)});
-  return compare(std::move(sets), command.seed, command.effect);
+  return compare(std::move(sets), command.seed, command.effect, command.mixes);
 }
 
 }  // namespace latchlab

@@ -35,7 +35,9 @@ struct ResultSet {
   std::string name;
   std::vector<Json> documents;
 };
-/// Compares documents that have been read already.
-[[nodiscard]] std::vector<Comparison> compare(std::vector<ResultSet> sets, u64 seed, double effect = 0);
+/// Compares documents that have been read already. Throws InputError for modelled ones beside measured ones, unless it
+/// `mixes` them.
+[[nodiscard]] std::vector<Comparison> compare(std::vector<ResultSet> sets, u64 seed, double effect = 0,
+                                              bool mixes = false);
 
 }  // namespace latchlab

@@ -67,6 +67,9 @@ TEST_CASE("modelled results are compared with each other, and not with measured 
   CHECK(only(compare({modelled(a), modelled(b)}, 1, 0)).variants[1].verdict == "slower");
   const std::string why = testing::refusal([&] { (void)compare({a, modelled(b)}, 1, 0); });
   CHECK_THAT(why, Contains("compare: 'B' has modelled results and 'A' measured ones"));
+  const Comparison mixed = only(compare({a, modelled(b)}, 1, 0, true));
+  CHECK(mixed.variants[1].verdict == "slower");
+  CHECK_THAT(fmt::format("{}", fmt::join(mixed.notes, "; ")), Contains("machine/modelled/digest"));
 }
 
 TEST_CASE("a stated effect decides what is a difference, and the table says so") {

@@ -93,6 +93,7 @@ struct CompareCommand {
   std::vector<std::string> paths;  ///< files or folders with results: at least two, at most as many as ab has letters
   u64 seed = 1;                    ///< seeds the bootstrap
   double effect = 0;               ///< --effect, a share: a ratio nearer to 1 is no difference; 0 if not given
+  bool mixes = false;              ///< --mix: some results may be modelled and others measured
   bool json = false;
 };
 

@@ -7,6 +7,10 @@ namespace latchlab {
 ExpectedTime expected_time(const Plan& run) {
   const Config& config = run.config;
   if (!run.skip.empty()) return {};
+  if (run.model) {
+    return {.seconds = static_cast<double>(config.records + run.warmup_operations) / kModelledPerSecond,
+            .is_whole = false};
+  }
   const double prepared = static_cast<double>(config.records) / kPreparedPerSecond;
   return {.seconds = prepared + static_cast<double>(config.warmup_ns + config.time_ns) / 1e9,
           .is_whole = config.time_ns != 0 && !config.slo};

@@ -14,12 +14,14 @@ namespace latchlab {
 /// The expected rate of preparation and check, in records a second. They load the index, verify it, compare it with the
 /// tally, and measure the limits of its memory.
 inline constexpr double kPreparedPerSecond = 1e6;
+/// The same on a modelled machine, and the expected rate of operations in its warm-up.
+inline constexpr double kModelledPerSecond = 3e5;
 
 /// The time that a run is expected to take.
 struct ExpectedTime {
   double seconds = 0;    ///< preparation and warm-up, and the measured phase where its length is known
-  bool is_whole = true;  ///< false if the length of the measured phase is not known: it ends after operations, or
-                         ///< searches for the rate of --slo
+  bool is_whole = true;  ///< false if the length of the measured phase is not known: it ends after operations,
+                         ///< searches for the rate of --slo, or passes in virtual time
 };
 /// Returns the time that a run is expected to take; no time if it is skipped.
 [[nodiscard]] ExpectedTime expected_time(const Plan& run);

@@ -1,7 +1,9 @@
 #include "harness/config/expected_time.h"
 
+#include <memory>
 #include <vector>
 
+#include "harness/host/modelled_machine.h"
 #include "src/testing/catch.h"
 
 namespace latchlab {
@@ -25,6 +27,11 @@ TEST_CASE("the expected time of a run is that of its preparation, warm-up and me
   Plan searching = lasting(1'000'000'000, 0);
   searching.config.slo = Slo::parse("p99:50us");
   CHECK_FALSE(expected_time(searching).is_whole);
+  Plan modelled = lasting(10'000'000, 2'800'000);
+  modelled.warmup_operations = 200'000;
+  modelled.model = modelled_machine(Spec::parse("epyc"));
+  CHECK(expected_time(modelled).seconds == Approx(10));
+  CHECK_FALSE(expected_time(modelled).is_whole);
   Plan skipped = lasting(0, 2'000'000);
   skipped.skip = "two writers";
   CHECK(expected_time(skipped).seconds == 0);

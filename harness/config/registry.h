@@ -131,7 +131,12 @@ class Registry {
   std::vector<std::string> unseen_;
 };
 
-/// Calls every registration function of this build. CMake generates it: see cmake/.
+// Generated for each harness by cmake/pairs.cmake:
+
+/// Calls every registration function of this harness.
 void register_all(Registry& registry);
+
+/// Returns the machine that its policies run on: Native, Emulated or Modelled.
+[[nodiscard]] std::string_view machine();
 
 }  // namespace latchlab

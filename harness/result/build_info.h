@@ -15,7 +15,4 @@ namespace latchlab {
 /// Returns the project's version, as CMake has it: "0.2.0".
 [[nodiscard]] std::string_view version();
 
-/// Returns the machine that policies run on: Native or Emulated.
-[[nodiscard]] std::string_view machine();
-
 }  // namespace latchlab

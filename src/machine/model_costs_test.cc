@@ -196,9 +196,10 @@ TEST_CASE("model costs: the causes of each thread add up to its time", "[machine
     CHECK(sum_of(times[thread]) / model::kTicksPerNs == ends[thread]);
     for (std::size_t i = 0; i < model::kCauses; ++i) all[i] += times[thread][i];
   }
-  for (const Cause cause : {Cause::kInstructions, Cause::kL1, Cause::kOwnCluster, Cause::kOtherSocket,
-                            Cause::kTranslation, Cause::kTransfer, Cause::kFences, Cause::kLocked, Cause::kTransactions,
-                            Cause::kAborted, Cause::kFaults, Cause::kAsleep, Cause::kPauses, Cause::kAllocations}) {
+  for (const Cause cause :
+       {Cause::kInstructions, Cause::kL1, Cause::kOwnCluster, Cause::kOtherSocket, Cause::kPageWalks,
+        Cause::kLineInTransfer, Cause::kFences, Cause::kLocked, Cause::kTransactions, Cause::kAborted, Cause::kFaults,
+        Cause::kAsleep, Cause::kPauses, Cause::kAllocations}) {
     INFO(word(cause));
     CHECK(of(all, cause) > 0);
   }
@@ -244,7 +245,7 @@ TEST_CASE("model costs: one thread has neither conflicts nor lines of others", "
   });
   const model::Times times = machine.processor.times()[0];
   for (const Cause cause :
-       {Cause::kOwnCluster, Cause::kOtherCluster, Cause::kOtherSocket, Cause::kTransfer, Cause::kAsleep}) {
+       {Cause::kOwnCluster, Cause::kOtherCluster, Cause::kOtherSocket, Cause::kLineInTransfer, Cause::kAsleep}) {
     INFO(word(cause));
     CHECK(of(times, cause) == 0);
   }

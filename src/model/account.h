@@ -27,27 +27,27 @@ enum class Cause : u8 {
   kInstructions,
   kL1,
   kL2,
-  kL3,            ///< the L3 of the own cluster
-  kOwnCluster,    ///< a core under the same L3
-  kOtherCluster,  ///< caches of another cluster of the socket
-  kOtherSocket,   ///< caches of another socket
-  kDramNear,      ///< memory of the own cluster
-  kDramFar,       ///< memory of another one
-  kTranslation,   ///< page walks
-  kFillBuffers,   ///< until a fill buffer is free
-  kTransfer,      ///< until the line's ownership has got to those that asked before
-  kChannels,      ///< the queue of a memory channel
-  kLinks,         ///< the queue of a link between sockets
-  kFences,        ///< stores that a fence, a locked instruction or a transaction waits for
-  kLocked,        ///< locked instructions besides their misses
-  kTransactions,  ///< beginning and committing
-  kAborted,       ///< attempts that were undone, and their aborts
+  kL3,              ///< the L3 of the own cluster
+  kOwnCluster,      ///< a core under the same L3
+  kOtherCluster,    ///< caches of another cluster of the socket
+  kOtherSocket,     ///< caches of another socket
+  kDramNear,        ///< memory of the own cluster
+  kDramFar,         ///< memory of another one
+  kPageWalks,       ///< page walks
+  kFillBuffers,     ///< until a fill buffer is free
+  kLineInTransfer,  ///< until the line's ownership has got to those that asked before
+  kChannels,        ///< the queue of a memory channel
+  kLinks,           ///< the queue of a link between sockets
+  kFences,          ///< stores that a fence, a locked instruction or a transaction waits for
+  kLocked,          ///< locked instructions besides their misses
+  kTransactions,    ///< beginning and committing
+  kAborted,         ///< attempts that were undone, and their aborts
   kFaults,
-  kCalls,      ///< system calls
-  kSpaceLock,  ///< waiting for the kernel's lock of the address space
-  kTicks,      ///< the kernel's timer
-  kAsleep,     ///< until another thread writes a line that the thread has looked at
-  kPauses,     ///< and yields
+  kSystemCalls,  ///< system calls
+  kSpaceLock,    ///< waiting for the kernel's lock of the address space
+  kTimer,        ///< the kernel's timer
+  kAsleep,       ///< until another thread writes a line that the thread has looked at
+  kPauses,       ///< and yields
   kAllocations,
   kIdle,  ///< between calls: in a run, until other threads are ready, or an operation is due
 };
@@ -91,7 +91,7 @@ struct Lost {
 };
 
 /// The account of one thread. All ticks are charged in the order of its clock.
-class Bill {
+class Account {
  public:
   /// Forgets all charges; the clock is at `now`. `lines` gets what the thread waits for; null: nothing does.
   void restart(u32 thread, HotLines* lines, Ticks now) {
@@ -110,9 +110,9 @@ class Bill {
   void end(Ticks now) {
     if (now > clock_) charge(Cause::kIdle, now - clock_);
   }
-  void charge(Cause cause, Ticks ticks) {
-    times_[static_cast<std::size_t>(cause)] += ticks;
-    clock_ += ticks;
+  void charge(Cause cause, Ticks took) {
+    times_[static_cast<std::size_t>(cause)] += took;
+    clock_ += took;
   }
   /// Charges the wait from one moment to another, not after the arrival, to what the reference did then.
   void wait(const Arrival& arrival, Ticks from, Ticks to) {
@@ -171,6 +171,6 @@ class Bill {
 };
 
 /// Adds an abort to those of its key. O(keys).
-void add_lost(std::vector<Lost>& all, u64 key, Ticks ticks);
+void add_lost(std::vector<Lost>& all, u64 key, Ticks took);
 
 }  // namespace latchlab::model

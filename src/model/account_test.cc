@@ -9,8 +9,10 @@
 namespace latchlab::model {
 namespace {
 
-Ticks of(const Bill& bill, Cause cause) { return bill.times()[static_cast<std::size_t>(cause)]; }
-Ticks all_of(const Bill& bill) { return std::accumulate(bill.times().begin(), bill.times().end(), Ticks{0}); }
+Ticks of(const Account& account, Cause cause) { return account.times()[static_cast<std::size_t>(cause)]; }
+Ticks all_of(const Account& account) {
+  return std::accumulate(account.times().begin(), account.times().end(), Ticks{0});
+}
 
 /// A miss that started at 1000: 40 ticks of a walk, 30 for the line's owner, 20 in a queue, then 100 from far memory.
 Arrival far_miss() {
@@ -24,80 +26,80 @@ Arrival far_miss() {
 }
 
 TEST_CASE("Model account: a wait is charged to what the miss did in that time") {
-  Bill bill;
-  bill.wait(far_miss(), 1150, 1190);
-  CHECK(of(bill, Cause::kDramFar) == 40);
-  CHECK(all_of(bill) == 40);
+  Account account;
+  account.wait(far_miss(), 1150, 1190);
+  CHECK(of(account, Cause::kDramFar) == 40);
+  CHECK(all_of(account) == 40);
 
-  bill = {};
-  bill.wait(far_miss(), 1060, 1190);
-  CHECK(of(bill, Cause::kDramFar) == 100);
-  CHECK(of(bill, Cause::kChannels) == 20);
-  CHECK(of(bill, Cause::kTransfer) == 10);
-  CHECK(all_of(bill) == 130);
+  account = {};
+  account.wait(far_miss(), 1060, 1190);
+  CHECK(of(account, Cause::kDramFar) == 100);
+  CHECK(of(account, Cause::kChannels) == 20);
+  CHECK(of(account, Cause::kLineInTransfer) == 10);
+  CHECK(all_of(account) == 130);
 
-  bill = {};
-  bill.wait(far_miss(), 1000, 1080);  // a part of it
-  CHECK(of(bill, Cause::kTranslation) == 40);
-  CHECK(of(bill, Cause::kTransfer) == 30);
-  CHECK(of(bill, Cause::kChannels) == 10);
-  CHECK(all_of(bill) == 80);
+  account = {};
+  account.wait(far_miss(), 1000, 1080);  // a part of it
+  CHECK(of(account, Cause::kPageWalks) == 40);
+  CHECK(of(account, Cause::kLineInTransfer) == 30);
+  CHECK(of(account, Cause::kChannels) == 10);
+  CHECK(all_of(account) == 80);
 
-  bill = {};
-  bill.wait(far_miss(), 1190, 1190);
-  CHECK(all_of(bill) == 0);
+  account = {};
+  account.wait(far_miss(), 1190, 1190);
+  CHECK(all_of(account) == 0);
 }
 
 TEST_CASE("Model account: a fence waits for a store, whatever the store waits for") {
-  Bill bill;
+  Account account;
   Arrival arrival = far_miss();
   arrival.store = true;
-  bill.wait(arrival, 1000, 1190);
-  CHECK(of(bill, Cause::kFences) == 190);
+  account.wait(arrival, 1000, 1190);
+  CHECK(of(account, Cause::kFences) == 190);
 }
 
 TEST_CASE("Model account: an attempt that is undone loses all its time, which ends with the conflict") {
-  Bill bill;
-  bill.restart(0, nullptr, 100);
-  bill.charge(Cause::kInstructions, 10);
-  bill.begin();
-  bill.charge(Cause::kTransactions, 20);
-  bill.charge(Cause::kL3, 70);
-  CHECK(bill.undone(150) == 40);  // at 200 by its own clock
-  CHECK(of(bill, Cause::kInstructions) == 10);
-  CHECK(of(bill, Cause::kAborted) == 40);
-  bill.at(150);
-  bill.begin();
-  bill.charge(Cause::kL3, 70);
-  bill.commit();
-  CHECK(bill.undone(160) == 0);
-  CHECK(of(bill, Cause::kL3) == 70);
-  CHECK(all_of(bill) == 120);
+  Account account;
+  account.restart(0, nullptr, 100);
+  account.charge(Cause::kInstructions, 10);
+  account.begin();
+  account.charge(Cause::kTransactions, 20);
+  account.charge(Cause::kL3, 70);
+  CHECK(account.undone(150) == 40);  // at 200 by its own clock
+  CHECK(of(account, Cause::kInstructions) == 10);
+  CHECK(of(account, Cause::kAborted) == 40);
+  account.at(150);
+  account.begin();
+  account.charge(Cause::kL3, 70);
+  account.commit();
+  CHECK(account.undone(160) == 0);
+  CHECK(of(account, Cause::kL3) == 70);
+  CHECK(all_of(account) == 120);
 }
 
 TEST_CASE("Model account: a thread is idle before its calls, in gaps between them, and after them") {
-  Bill bill;
-  bill.restart(0, nullptr, 4000);
-  bill.at(5000);
-  CHECK(of(bill, Cause::kIdle) == 1000);
-  bill.charge(Cause::kL1, 10);
-  bill.at(5100);
-  CHECK(of(bill, Cause::kIdle) == 1090);
-  bill.end(5200);
-  CHECK(of(bill, Cause::kIdle) == 1190);
-  CHECK(all_of(bill) == 1200);
+  Account account;
+  account.restart(0, nullptr, 4000);
+  account.at(5000);
+  CHECK(of(account, Cause::kIdle) == 1000);
+  account.charge(Cause::kL1, 10);
+  account.at(5100);
+  CHECK(of(account, Cause::kIdle) == 1090);
+  account.end(5200);
+  CHECK(of(account, Cause::kIdle) == 1190);
+  CHECK(all_of(account) == 1200);
 }
 
 TEST_CASE("Model account: a wait that a conflict cuts short counts up to the conflict, for its line too") {
   HotLines lines;
-  Bill bill;
-  bill.restart(3, &lines, 1000);
-  bill.begin();
+  Account account;
+  account.restart(3, &lines, 1000);
+  account.begin();
   Arrival arrival = far_miss();
   arrival.line = 7;
   arrival.shared = true;
-  bill.wait(arrival, 1000, 1190);
-  CHECK(bill.undone(1050) == 50);
+  account.wait(arrival, 1000, 1190);
+  CHECK(account.undone(1050) == 50);
   REQUIRE(lines.hottest(10).size() == 1);
   CHECK(lines.hottest(10)[0].line == 7);
   CHECK(lines.hottest(10)[0].waited == 50);

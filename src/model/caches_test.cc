@@ -221,7 +221,7 @@ TEST_CASE("Model caches: a line that is dropped comes from L3 again, and nobody 
   CHECK(c.load(0) == about(p.l3.exclusive_elsewhere));
 }
 
-TEST_CASE("Model caches: who has a line is known, whatever cores do to it") {
+TEST_CASE("Model caches: the holders of a line are known, whatever cores do to it") {
   for (const char* name : {"haswell-ep", "sapphire-rapids", "epyc"}) {
     Parameters p = MachineFile::of(Spec::parse(name)).parameters();
     // Caches of tens of lines, so that all evict all the time.

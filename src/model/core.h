@@ -77,14 +77,14 @@ class Strand {
     rest_ += instructions * per_instruction_;
     const Ticks whole = static_cast<Ticks>(rest_);
     rest_ -= static_cast<double>(whole);
-    bill_.charge(Cause::kInstructions, whole);
+    account_.charge(Cause::kInstructions, whole);
     return now + whole;
   }
   /// Returns the moment at which the address of a reference to this block is known. Block 0 is no block.
   Ticks address_known(u64 block, Ticks now) {
     if (block != 0 && block == block_) {
       const Ticks known = now + static_cast<Ticks>((1 - same_block_) * (std::max(now, arrives_.at) - now));
-      bill_.wait(arrives_, now, known);
+      account_.wait(arrives_, now, known);
       return known;
     }
     block_ = block;
@@ -124,7 +124,7 @@ class Strand {
     next_operation();
     count_ = 0;
   }
-  [[nodiscard]] Bill& bill() { return bill_; }
+  [[nodiscard]] Account& account() { return account_; }
 
  private:
   struct Pending {
@@ -135,7 +135,7 @@ class Strand {
   /// Waits for an arrival; returns the clock after it.
   Ticks until(const Arrival& arrival, Ticks now) {
     if (arrival.at <= now) return now;
-    bill_.wait(arrival, now, arrival.at);
+    account_.wait(arrival, now, arrival.at);
     return arrival.at;
   }
   const Arrival& pop() {
@@ -156,7 +156,7 @@ class Strand {
   Ticks emptied_ = 0;             // when the store buffer has no store any more
   std::vector<Pending> pending_;  // a ring: the loads in the window
   u32 first_ = 0, count_ = 0;
-  Bill bill_;
+  Account account_;
 };
 
 }  // namespace latchlab::model

@@ -154,7 +154,7 @@ std::vector<Field> fields_of(Parameters& p) {
       {"kernel.clear_ns_per_byte", "ns/B", &kernel.clear_ns_per_byte, 0, 1000},
       {"kernel.mprotect_ns", "ns", &kernel.mprotect_ns, 0, kMostNs},
       {"kernel.mark_ns", "ns", &kernel.mark_ns, 0, kMostNs},
-      {"kernel.tick_ns", "ns", &kernel.tick_ns, 0, kMostNs},
+      {"kernel.timer_ns", "ns", &kernel.timer_ns, 0, kMostNs},
       {"kernel.hz", "Hz", &kernel.hz, 0, 100000},
       {"kernel.marks_per_s", "1/s", &kernel.marks_per_s, 0, 1e9},
       {"kernel.mark_period_ms", "ms", &kernel.mark_period_ms, 0, 1e6},

@@ -40,11 +40,11 @@ class HotLines {
  public:
   HotLines() { clear(); }
 
-  void waited(u64 line, u32 thread, Ticks ticks) { of(line, thread, ticks).waited += ticks; }
-  void slept(u64 line, u32 thread, Ticks ticks) {
-    HotLine& hot = of(line, thread, ticks);
-    hot.waited += ticks;
-    hot.asleep += ticks;
+  void waited(u64 line, u32 thread, Ticks took) { of(line, thread, took).waited += took; }
+  void slept(u64 line, u32 thread, Ticks took) {
+    HotLine& hot = of(line, thread, took);
+    hot.waited += took;
+    hot.asleep += took;
   }
   void fetched(u64 line, u32 thread, bool writes) {
     HotLine& hot = of(line, thread, 1);
@@ -52,10 +52,10 @@ class HotLines {
   }
   void conflict(u64 line, u32 thread) { ++of(line, thread, 1).conflicts; }
   /// Takes back a part of the last wait for a line, if it is still known.
-  void refund(u64 line, Ticks ticks) {
+  void refund(u64 line, Ticks took) {
     Set& set = set_of(line);
     for (u32 i = 0; i < kWays; ++i) {
-      if (set.numbers[i] == line) lines_[at(set, i)].waited -= std::min(ticks, lines_[at(set, i)].waited);
+      if (set.numbers[i] == line) lines_[at(set, i)].waited -= std::min(took, lines_[at(set, i)].waited);
     }
   }
 

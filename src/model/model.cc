@@ -36,7 +36,7 @@ struct Model::State {
   struct Thread {
     Strand strand;
     u32 core, cluster;
-    Ticks next_tick;
+    Ticks next_timer;
     u64 last_line = 0;            // of its last reference
     u64 lost_to = Lost::kNobody;  // the structure of the conflict that ended its transaction
   };
@@ -51,7 +51,7 @@ struct Model::State {
         caches(p),
         transactions(p, core_of),
         pages(p, seed),
-        tick_every(p.kernel.hz == 0 ? 0 : ticks(1e9 / p.kernel.hz)) {
+        timer_every(p.kernel.hz == 0 ? 0 : ticks(1e9 / p.kernel.hz)) {
     cores.assign(p.all_cores(), {FillBuffers(p.core.fill_buffers), Tags(p.tlb.l2 / p.tlb.ways, p.tlb.ways)});
     // Several threads on one hardware thread would be descheduled in turn; here they only share the core.
     std::vector<u32> on_core(p.all_cores());
@@ -64,17 +64,17 @@ struct Model::State {
       threads.push_back({.strand = Strand(p, on_core[core] > 1, active[socket_of(core)]),
                          .core = core,
                          .cluster = p.cluster_of_core(core),
-                         .next_tick = tick_every * (threads_on_cpus[i] + 1) / p.all_threads()});
+                         .next_timer = timer_every * (threads_on_cpus[i] + 1) / p.all_threads()});
     }
   }
 
   u32 socket_of(u32 core) const { return p.socket_of_cluster(p.cluster_of_core(core)); }
 
-  Bill& start_call(u32 number, Ticks now) {
+  Account& start_call(u32 number, Ticks now) {
     start_call();
-    Bill& bill = threads[number].strand.bill();
-    bill.at(now);
-    return bill;
+    Account& account = threads[number].strand.account();
+    account.at(now);
+    return account;
   }
   void start_call() {
     transactions.forget_ended();
@@ -87,10 +87,10 @@ struct Model::State {
       for (Core& core : cores) core.tlb.erase(marked->tag());
     }
     Thread& thread = threads[number];
-    if (tick_every == 0 || now < thread.next_tick) return true;
-    thread.next_tick += ((now - thread.next_tick) / tick_every + 1) * tick_every;
-    now += ticks(p.kernel.tick_ns);
-    thread.strand.bill().charge(Cause::kTicks, ticks(p.kernel.tick_ns));
+    if (timer_every == 0 || now < thread.next_timer) return true;
+    thread.next_timer += ((now - thread.next_timer) / timer_every + 1) * timer_every;
+    now += ticks(p.kernel.timer_ns);
+    thread.strand.account().charge(Cause::kTimer, ticks(p.kernel.timer_ns));
     return !trapped(number);
   }
   /// Ends the transaction of a thread that enters the kernel; returns false if it runs none.
@@ -113,8 +113,8 @@ struct Model::State {
       const bool clears = !page.present;
       now = thread.strand.drain(now);
       const Ticks after = pages.fault(page, thread.cluster, now);
-      thread.strand.bill().charge(Cause::kSpaceLock, pages.waited());
-      thread.strand.bill().charge(Cause::kFaults, after - now - pages.waited());
+      thread.strand.account().charge(Cause::kSpaceLock, pages.waited());
+      thread.strand.account().charge(Cause::kFaults, after - now - pages.waited());
       now = after;
       if (clears) cleared(thread, page, address);
     }
@@ -169,8 +169,8 @@ struct Model::State {
       case Kind::kLoad: strand.loads(arrival, !hit); break;
       case Kind::kStore: strand.stores(arrival); break;
       case Kind::kReadModifyWrite:
-        strand.bill().wait(arrival, now, arrival.at);
-        strand.bill().charge(Cause::kLocked, ticks(p.core.atomic_ns));
+        strand.account().wait(arrival, now, arrival.at);
+        strand.account().charge(Cause::kLocked, ticks(p.core.atomic_ns));
         now = arrival.at + ticks(p.core.atomic_ns);
         strand.loads(now, false);
         break;
@@ -200,7 +200,7 @@ struct Model::State {
   Pages pages;
   HotLines hot_lines;
   std::vector<Lost> by_cause, by_structure;
-  const Ticks tick_every;  // 0: never
+  const Ticks timer_every;  // 0: never
 };
 
 Model::Model(const MachineFile& file, const Placement& threads_on_cpus, u64 seed)
@@ -230,25 +230,25 @@ Ticks Model::access(const Reference& reference, const Ticks now) {
 
 Ticks Model::begin(u32 thread, const Ticks now) {
   State& s = *state_;
-  Bill& bill = s.start_call(thread, now);
-  bill.begin();
+  Account& account = s.start_call(thread, now);
+  account.begin();
   Ticks clock = now;
   (void)s.by_the_clock(thread, clock);
   s.transactions.begin(thread);
   clock = s.threads[thread].strand.drain(clock);
-  bill.charge(Cause::kTransactions, ticks(s.p.htm.begin));
+  account.charge(Cause::kTransactions, ticks(s.p.htm.begin));
   return clock + ticks(s.p.htm.begin) - now;
 }
 
 Ticks Model::commit(u32 thread, const Ticks now) {
   State& s = *state_;
-  Bill& bill = s.start_call(thread, now);
+  Account& account = s.start_call(thread, now);
   Ticks clock = now;
   if (!s.by_the_clock(thread, clock)) return clock - now;
   s.transactions.finish(thread);
   clock = s.threads[thread].strand.drain(clock);
-  bill.charge(Cause::kTransactions, ticks(s.p.htm.commit));
-  bill.commit();
+  account.charge(Cause::kTransactions, ticks(s.p.htm.commit));
+  account.commit();
   return clock + ticks(s.p.htm.commit) - now;
 }
 
@@ -259,7 +259,7 @@ void Model::conflict(u32 loser, u64 address, u64 structure, u32 thread) {
 
 void Model::undone(u32 thread, u32 status, const Ticks now) {
   State& s = *state_;
-  const Ticks lost = s.threads[thread].strand.bill().undone(now);
+  const Ticks lost = s.threads[thread].strand.account().undone(now);
   add_lost(s.by_cause, static_cast<u64>(classify(status)), lost);
   const u64 structure = std::exchange(s.threads[thread].lost_to, Lost::kNobody);
   if (structure != Lost::kNobody) add_lost(s.by_structure, structure, lost);
@@ -272,9 +272,9 @@ Ticks Model::abort(u32 thread, const Ticks now) {
   return spend(thread, Cause::kAborted, ticks(state_->p.htm.abort), now);
 }
 
-Ticks Model::spend(u32 thread, Cause cause, Ticks ticks, const Ticks now) {
-  state_->start_call(thread, now).charge(cause, ticks);
-  return ticks;
+Ticks Model::spend(u32 thread, Cause cause, Ticks took, const Ticks now) {
+  state_->start_call(thread, now).charge(cause, took);
+  return took;
 }
 
 Ticks Model::begin_operation(u32 thread, const Ticks now) {
@@ -297,37 +297,37 @@ Ticks Model::wake(u32 thread, Ticks asleep, Ticks stored) {
   const Ticks turn = std::max<Ticks>(1, ticks(state_->p.l1.ns));
   const Ticks awake = stored <= asleep ? asleep : asleep + (stored - asleep + turn - 1) / turn * turn;
   State::Thread& sleeper = state_->threads[thread];
-  sleeper.strand.bill().at(asleep);
-  sleeper.strand.bill().sleep(sleeper.last_line, awake);
+  sleeper.strand.account().at(asleep);
+  sleeper.strand.account().sleep(sleeper.last_line, awake);
   return awake;
 }
 
 Ticks Model::trap(u32 thread, Call, const Ticks now) {
   State& s = *state_;
-  Bill& bill = s.start_call(thread, now);
+  Account& account = s.start_call(thread, now);
   if (s.trapped(thread)) return 0;
   const Ticks clock = s.threads[thread].strand.drain(now);
   const Ticks after = s.pages.call(clock);
-  bill.charge(Cause::kSpaceLock, s.pages.waited());
-  bill.charge(Cause::kCalls, after - clock - s.pages.waited());
+  account.charge(Cause::kSpaceLock, s.pages.waited());
+  account.charge(Cause::kSystemCalls, after - clock - s.pages.waited());
   return after - now;
 }
 
 void Model::restart_account(const Ticks now) {
   State& s = *state_;
-  for (u32 i = 0; i < s.threads.size(); ++i) s.threads[i].strand.bill().restart(i, &s.hot_lines, now);
+  for (u32 i = 0; i < s.threads.size(); ++i) s.threads[i].strand.account().restart(i, &s.hot_lines, now);
   s.hot_lines.clear();
   s.by_cause.clear();
   s.by_structure.clear();
 }
 
 void Model::end_account(const Ticks now) {
-  for (State::Thread& thread : state_->threads) thread.strand.bill().end(now);
+  for (State::Thread& thread : state_->threads) thread.strand.account().end(now);
 }
 
 std::vector<Times> Model::times() const {
   std::vector<Times> all;
-  for (State::Thread& thread : state_->threads) all.push_back(thread.strand.bill().times());
+  for (State::Thread& thread : state_->threads) all.push_back(thread.strand.account().times());
   return all;
 }
 const std::vector<Lost>& Model::lost_by_cause() const { return state_->by_cause; }

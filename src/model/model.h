@@ -54,7 +54,7 @@ struct Reference {
   bool in_transaction;
 };
 
-/// An entry into the kernel that the program asks for. Faults, marks and ticks come by themselves.
+/// An entry into the kernel that the program asks for. Faults, marks and the timer come by themselves.
 enum class Call : u8 {
   kProtect,  ///< mprotect: it holds the lock of the address space for writing
   kMap,      ///< mmap, munmap: likewise
@@ -98,7 +98,7 @@ class Model {
   [[nodiscard]] Ticks trap(u32 thread, Call call, Ticks now);
 
   /// Charges ticks that the caller adds to the clock of a thread. Returns them.
-  Ticks spend(u32 thread, Cause cause, Ticks ticks, Ticks now);
+  Ticks spend(u32 thread, Cause cause, Ticks took, Ticks now);
 
   /// Returns the transactions that the last call ended. The next call that returns ticks empties it.
   [[nodiscard]] std::span<const Ended> ended() const;

@@ -91,7 +91,7 @@ struct Parameters {
     u32 read_lines;  // for ReadSet::kLines
   } htm;
   struct Kernel {
-    double fault_ns, clear_ns_per_byte, mprotect_ns, mark_ns, tick_ns;
+    double fault_ns, clear_ns_per_byte, mprotect_ns, mark_ns, timer_ns;
     double hz, marks_per_s, mark_period_ms, marks_after_ms;
   } kernel;
 
