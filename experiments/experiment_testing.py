@@ -1,15 +1,25 @@
 """What the tests of experiments share: the tree, the harness under test, and a fake one that answers at once."""
+import contextlib
+import io
 import os
 import pathlib
 import stat
 import subprocess
 import sys
+import tempfile
 
 TREE = pathlib.Path(__file__).resolve().parents[1]
 HARNESS = os.environ.get("LATCHLAB_HARNESS") or str(TREE / "build/release/harness")
 DRAWS = TREE / "build/python/bin/python"
 sys.dont_write_bytecode = True
 sys.path[:0] = [str(TREE / "experiments"), str(TREE / "harness/smoke")]
+
+import definition  # noqa: E402
+import run as runner  # noqa: E402
+from driver import Driver  # noqa: E402
+from engines.local import Local  # noqa: E402
+from hold import Hold  # noqa: E402
+from plan import Plan  # noqa: E402
 
 # A fake harness. It records its arguments and answers at once with 1000 operations per second and thread. `rtm` is degraded. `olc` with
 # 2 threads is skipped if there is a file `narrow`. The call whose number is in the file `stop` exits as if interrupted; the call whose
@@ -66,3 +76,15 @@ def run_policies(folder, *arguments, python="/usr/bin/python3"):
     """Runs the experiment with the harness in the folder, and returns the process. Its output folder is `out` there."""
     command = [python, "-B", str(TREE / "experiments/run.py"), str(folder / "harness"), "policies", f"--out={folder}/out", *arguments]
     return subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
+
+
+def measured_once(point, harness=HARNESS):
+    """Runs a point once. Returns its document and "", or None and the reason."""
+    experiment = definition.Experiment("one", "quick", "", "", 1, [], [point])
+    with tempfile.TemporaryDirectory() as there, contextlib.redirect_stderr(io.StringIO()):
+        folder = pathlib.Path(there)
+        results = runner.Results(folder, "binary")
+        plan = Plan(experiment, {"": results})
+        with Hold(folder) as hold:
+            Driver(plan, Local(harness), folder, hold).run()
+        return results.known.get((point.arguments, 0)), next(iter(plan.failures.values()), "")

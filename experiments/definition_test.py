@@ -1,0 +1,130 @@
+"""Tests of the definitions of experiments: their command lines are valid, and wrong ones are refused.
+
+CTest runs it and names the harness. By hand:
+LATCHLAB_HARNESS=build/release/harness python3 experiments/definition_test.py
+"""
+
+import dataclasses
+import pathlib
+import tempfile
+import unittest
+
+from experiment_testing import TREE, measured_once
+
+import definition  # noqa: E402
+import gaps as missing  # noqa: E402
+from smoke_testing import skip_if_lacking  # noqa: E402
+
+
+class Definitions(unittest.TestCase):
+    def test_each_experiment_has_valid_command_lines(self):
+        for name in definition.names():
+            for mode in definition.MODES:
+                definition.load(name, mode)
+            experiment = definition.load(name, "quick")
+            seen, curves, documents = set(), set(), {}
+            for point in experiment.points:
+                panel = experiment.panels[point.panel]
+                if experiment.command:
+                    short = ["--footprint=1Mi"]
+                elif any(argument.startswith("--workload=wiscer:") for argument in point.arguments):
+                    short = ["--ops=2000"]   # the file says the rest
+                else:
+                    short = ["--records=2000", "--ops=2000", "--warmup=0"]
+                if any(argument.startswith("--slo=") for argument in point.arguments):   # the search tries rates down to a few per second
+                    short = ["--records=2000", "--time=5ms", "--warmup=1ms"]
+                point = dataclasses.replace(point, arguments=definition.merged(point.arguments, short))
+                # Each curve once, and each x once. One number of threads is enough.
+                is_first = (point.panel, point.curve) not in curves
+                curves.add((point.panel, point.curve))
+                if panel.option != "threads" and point.curve == panel.curves[0].name:
+                    is_first = True
+                drawn = (panel.y or point.curve, point.arguments)
+                if drawn in seen or not is_first:
+                    continue
+                seen.add(drawn)
+                with self.subTest(name=name, arguments=point.arguments):
+                    if point.arguments not in documents:   # two panels may draw different numbers of one run
+                        measured, failure = measured_once(point)
+                        skip_if_lacking(failure)
+                        self.assertEqual(failure, "")
+                        documents[point.arguments] = measured
+                    document = documents[point.arguments]
+                    if document["status"] == "skipped":
+                        self.assertIn("--fit", point.arguments)
+                        continue
+                    try:
+                        self.assertGreaterEqual(panel.number(point.curve, point.x, document), 0)
+                    except missing.NoNumber as why:
+                        self.assertNotEqual(str(why), "")
+
+    def test_the_users_options_must_not_distinguish_points(self):
+        own = definition.load("policies", "quick", ("--records=5",)).points[0].arguments
+        self.assertIn("--records=5", own)
+        self.assertNotIn("--records=4M", own)
+        for option in ("--threads=1", "--sync=olc"):
+            with self.assertRaisesRegex(definition.InputError, f"^{option}: .* tells the points of 'Uniform lookups' apart"):
+                definition.load("policies", "quick", (option,))
+        with self.assertRaises(definition.InputError):
+            definition.load("olc-rowex-htm", "quick", ("--workload=lookup",))
+
+    def test_options_given_later_replace_earlier_ones(self):
+        merged = definition.merged(["--a=1", "--time=3s"], ["--b=2"], ["--a=3", "--ops=7"])
+        self.assertEqual(merged, ("--b=2", "--a=3", "--ops=7"))
+
+    def test_processors_are_doubled_up_to_all(self):
+        self.assertEqual([definition.up_to(n) for n in (1, 2, 6, 8)], [[1], [1, 2], [1, 2, 4, 6], [1, 2, 4, 8]])
+
+    def test_full_has_the_values_of_quick_where_it_names_none_of_its_own(self):
+        def panel(**values):
+            axis = {"option": "records", "title": "keys", **values}
+            table = definition.Table("here", {"title": "t", "x": axis, "y": "bytes", "curve": [{"name": "a"}]})
+            return definition.read_panel(table, "full")
+
+        self.assertEqual(panel(quick=[1, 2]).x, [1, 2])
+        self.assertEqual(panel(quick=[1, 2], full=[1, 2, 4]).x, [1, 2, 4])
+        with self.assertRaisesRegex(definition.InputError, "'quick' is neither a list"):
+            panel(full=[1, 2])
+
+    def test_the_common_prefix_of_specs_ends_with_a_word(self):
+        for values, shared in (
+            (["simdht:isa=avx2", "simdht:isa=avx512"], "simdht:isa="),
+            (["simdht:shape=2x4", "simdht:shape=2x4,kernel=vertical"], "simdht:shape="),
+            (["simdht:shape=2x4,key=32", "simdht:shape=2x4,key=64"], "simdht:shape=2x4,key="),
+            (["cuckoo", "chained"], ""),
+            (["simdht:isa=avx2"], ""),
+        ):
+            with self.subTest(values=values):
+                self.assertEqual(values[0][: definition.shared_words(values)], shared)
+
+    def test_numbers_on_an_axis_are_not_rounded(self):
+        self.assertEqual(definition.number_format([1, 1024]), "d")
+        self.assertEqual(definition.number_format([0, 0.1, 0.5, 0.9, 1]), "~g")
+
+    def test_a_wrong_file_is_refused_in_one_line(self):
+        good = (TREE / "experiments/policies.toml").read_text()
+        folder = definition.FOLDER
+        for wrong, said in (
+            (good.replace("title =", "titel =", 1), "policies.toml: 'title' is missing"),
+            (good.replace('y = "throughput"', 'y = "speed"'), "there is no y 'speed'; there are throughput,"),
+            (good.replace("[[panel.curve]]", "[[panel.curves]]"), "panel 1: 'curve' is missing"),
+            (good.replace('name = "olc"', 'name = "none"'), "two curves have one name"),
+            (good.replace('run = ["--sync=olc"]', 'run = ["olc"]'), "'olc' is not an option of the harness"),
+            (good.replace("replicates = 3", 'replicates = "3"'), "'replicates' is not a int"),
+            (good + "\nmore = 1\n", "there is no key 'more' here"),
+            (good + "\n[[", "policies.toml: "),
+        ):
+            with tempfile.TemporaryDirectory() as there, self.subTest(said=said):
+                definition.FOLDER = pathlib.Path(there)
+                try:
+                    (definition.FOLDER / "policies.toml").write_text(wrong)
+                    with self.assertRaises(definition.InputError) as caught:
+                        definition.load("policies", "quick")
+                finally:
+                    definition.FOLDER = folder
+                self.assertIn(said, str(caught.exception))
+                self.assertEqual(len(str(caught.exception).splitlines()), 1)
+
+
+if __name__ == "__main__":
+    unittest.main()
