@@ -241,9 +241,11 @@ def of_model(option):
 
 
 def with_changes(machine, changes):
-    """Names a modelled machine with changed values, key -> text: haswell-ep:dram.local=80."""
-    words = ",".join(f"{key}={text}" for key, text in changes.items())
-    return f"{machine}{',' if ':' in machine else ':'}{words}" if words else machine
+    """Names a modelled machine with changed values, key -> text: haswell-ep:dram.local=80. They replace earlier changes of the same keys."""
+    name, _, given = machine.partition(":")
+    words = [word for word in given.split(",") if word and word.partition("=")[0] not in changes]
+    words += [f"{key}={text}" for key, text in changes.items()]
+    return f"{name}:{','.join(words)}" if words else name
 
 
 def placed(option, x, machine):

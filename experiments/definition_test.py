@@ -97,6 +97,15 @@ class Definitions(unittest.TestCase):
             with self.subTest(values=values):
                 self.assertEqual(values[0][: definition.shared_words(values)], shared)
 
+    def test_changes_of_a_machine_replace_those_before(self):
+        for machine, changes, named in (
+            ("haswell-ep", {"a.b": "1"}, "haswell-ep:a.b=1"),
+            ("haswell-ep:a.b=2,c.d=3", {"a.b": "1"}, "haswell-ep:c.d=3,a.b=1"),
+            ("file:x.toml,c.d=3", {"a.b": "1"}, "file:x.toml,c.d=3,a.b=1"),
+            ("haswell-ep:a.b=2", {}, "haswell-ep:a.b=2"),
+        ):
+            self.assertEqual(definition.with_changes(machine, changes), named)
+
     def test_numbers_on_an_axis_are_not_rounded(self):
         self.assertEqual(definition.number_format([1, 1024]), "d")
         self.assertEqual(definition.number_format([0, 0.1, 0.5, 0.9, 1]), "~g")

@@ -166,12 +166,18 @@ def report(judged):
     lines += [f"{j.point.name:34} {j.native / 1e6:8.2f} M {j.modelled / 1e6:8.2f} M  {j.ratio:5.2f}{'' if j.error <= j.allowed else '  *'}"
               for j in judged]
     within = sum(j.error <= 2 * j.allowed for j in judged)
-    lines += ["* the error is more than is allowed", "", summary(judged), f"within twice what is allowed: {within} of {len(judged)} points"]
+    lines += ["* the error is more than is allowed", "", f"{summary(judged)}; {100 * bar_of(judged):.0f} % is allowed",
+              f"within twice what is allowed: {within} of {len(judged)} points"]
     wrong = wrong_orders(judged)
     lines.append(f"pairs of policies in wrong order: {len(wrong)}")
     lines += [f"  {a.point.name}: faster than {b.point.sync} by {a.native / b.native:.2f}, modelled {a.modelled / b.modelled:.2f}"
               for a, b in wrong]
     return "\n".join(lines) + "\n"
+
+
+def bar_of(judged):
+    """Returns the median error that is allowed: 10 %, or the median of what the points are allowed if that is more."""
+    return max(ALLOWED, statistics.median(j.allowed for j in judged))
 
 
 def summary(judged):

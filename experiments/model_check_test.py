@@ -70,7 +70,7 @@ class ModelCheck(unittest.TestCase):
     def test_the_report_names_what_is_beyond_what_is_allowed(self):
         a, b = ("none", "lookup", "1M", 1), ("olc", "lookup", "1M", 1)
         text = model_check.report(judged((a, "native", 4e6), (a, "modelled", 5e6), (b, "native", 3e6), (b, "modelled", 6e6)))
-        self.assertIn("median error 62 %, over 2 points that were not fitted\n", text)
+        self.assertIn("median error 62 %, over 2 points that were not fitted; 10 % is allowed\n", text)
         self.assertIn("within twice what is allowed: 0 of 2 points\n", text)
         self.assertIn("pairs of policies in wrong order: 1\n  lookup none    1M keys, 1 thread: faster than olc by 1.33, modelled 0.83\n", text)
         self.assertEqual(text.count("  *\n"), 2)

@@ -117,6 +117,15 @@ class Runs:
         self.harness, self.common, self.own = harness, common, own
         self.known = {}
 
+    def check(self, machine):
+        """Asks the harness for the machine. Raises InputError if there is no such harness, or no such machine."""
+        try:
+            done = subprocess.run([self.harness, "model", machine], capture_output=True, text=True, check=False)
+        except OSError as error:
+            raise InputError(f"{self.harness}: {error.strerror}; it must be a harness that models: build/modelled/harness") from None
+        if done.returncode != 0:
+            raise InputError((done.stderr.strip().splitlines() or ["harness model failed"])[-1].removeprefix("harness: "))
+
     def rates(self, machine, options, seeds):
         """Returns the rate under each seed, in million operations a second. Raises InputError."""
         words = definition.merged([f"--machine={machine}"], self.common, options, self.own)
@@ -125,10 +134,7 @@ class Runs:
 
     def rate(self, words):
         if words not in self.known:
-            try:
-                done = subprocess.run([self.harness, *words, "--json", "--progress=none"], capture_output=True, text=True, check=False)
-            except OSError as error:
-                raise InputError(f"{self.harness}: {error.strerror}; it must be a harness that models: build/modelled/harness") from None
+            done = subprocess.run([self.harness, *words, "--json", "--progress=none"], capture_output=True, text=True, check=False)
             try:
                 document = json.loads(done.stdout)
                 self.known[words] = document["throughput"]["per_second"] / 1e6
@@ -237,6 +243,7 @@ def fit_main(harness, arguments):
         raise InputError(f"the usage is {USAGE}")
     fit = read(pathlib.Path(words[1]))
     runs = Runs(harness, fit.run, own)
+    runs.check(machine or fit.machine)
     if words[0] == "hold-out":
         report(fit, runs, machine or fit.machine)
         return 0

@@ -22,6 +22,8 @@ import json, pathlib, sys
 options = dict(argument.split("=", 1) for argument in sys.argv[1:] if "=" in argument)
 with open(pathlib.Path(__file__).parent / "calls", "a") as file:
     file.write(json.dumps(sys.argv[1:]) + "\n")
+if sys.argv[1] == "model":
+    sys.exit("harness: machine 'nix' is unknown" if sys.argv[2] == "nix" else 0)
 if options.get("--alloc") == "malloc":
     print("harness: --alloc: malloc is not modelled", file=sys.stderr)
     sys.exit(2)
@@ -90,7 +92,8 @@ class ModelFit(unittest.TestCase):
         return said.getvalue()
 
     def calls(self):
-        return [json.loads(line) for line in (self.folder / "calls").read_text().splitlines()]
+        calls = [json.loads(line) for line in (self.folder / "calls").read_text().splitlines()]
+        return [call for call in calls if call[0] != "model"]
 
     def test_each_value_is_found_with_those_before_it_and_written_with_its_source(self):
         before = self.machine.read_text().splitlines()
@@ -153,6 +156,12 @@ class ModelFit(unittest.TestCase):
         for words in (["fit"], ["mend", "x"], ["hold-out", "x", "--dry-run"], ["fit", "x", "--more"], ["fit", "/proc/nowhere"]):
             with self.assertRaises(InputError):
                 model_fit.fit_main(self.harness, words)
+
+    def test_an_unknown_machine_is_refused_before_any_point_runs(self):
+        for command in ("fit", "hold-out"):
+            with self.assertRaisesRegex(InputError, "^machine 'nix' is unknown$"):
+                self.told(command, "--machine=nix")
+        self.assertEqual(self.calls(), [])
 
     def test_a_harness_that_is_missing_is_named(self):
         self.harness = "/nowhere/harness"

@@ -369,7 +369,10 @@ def add_beside(request, experiment):
         trees = [dataclasses.replace(request, machine="", mode=mode, out=None).folder for mode in ("full", "quick")]
         folders = [folder for folder in trees if request.machine and (folder / "results.jsonl").exists()][:1]
     for folder in folders:
-        kept = plans.kept_in(folder)
+        try:
+            kept = plans.kept_in(folder)
+        except InputError as error:
+            raise InputError(f"--beside: {error}") from None
         if kept["name"] != request.name:
             raise InputError(f"--beside: {folder} is the folder of '{kept['name']}'")
         binary, processors, _ = last_run(folder)

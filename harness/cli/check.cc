@@ -238,12 +238,13 @@ class Completion {
 
  private:
   std::string why_skipped() {
-    take_machine(plan_, defaults_);
+    standard_scale_ = take_machine(plan_, defaults_);
     find_workload();
     if (plan_.requests_to.empty()) check_words();
     find_seats();
     find_operations();
     find_records();
+    check_scale();
     if (!plan_.requests_to.empty()) return "";
     for (const auto step : {&Completion::join, &Completion::fill, &Completion::combine, &Completion::refuse_degraded}) {
       if (std::string why = (this->*step)(); !why.empty()) return why;
@@ -350,15 +351,22 @@ class Completion {
     config_.warmup_ns = 0;
   }
 
+  /// Takes the standard scale of a modelled machine back where the records are not those that it is for.
+  void check_scale() {
+    if (!standard_scale_ || config_.records == ModelledMachine::kStandardRecords) return;
+    take_whole_machine(plan_);
+    if (plan_.warmup_operations > 0) count_warmup();
+  }
+
   /// Finds the number of records, for which there must be enough keys and memory.
   void find_records() {
     capacity_ = named("--keys", [&] { return capacities_.of(config_.keys, memory_available_); });
     if (defaults_.records && !by_file()) {
       // A mix that inserts needs keys that are not in the index.
       const u64 keys_left = !mix().fills() && mix().has(OpKind::kInsert) ? capacity_ / 2 : capacity_;
-      config_.records =
-          std::min(default_records(memory_available_, stored_bytes(config_)), std::max<u64>(keys_left, 1));
-      if (plan_.model) config_.records = std::min(config_.records, ModelledMachine::kStandardRecords);
+      const u64 usual =
+          plan_.model ? ModelledMachine::kStandardRecords : default_records(memory_available_, stored_bytes(config_));
+      config_.records = std::min(usual, std::max<u64>(keys_left, 1));
     } else if (config_.records > capacity_) {
       throw InputError(fmt::format("--records: --keys={} has distinct keys for {} records, not for {}",
                                    config_.keys.str(), capacity_, config_.records));
@@ -449,8 +457,8 @@ class Completion {
                                         .workload = *plan_.workload,
                                         .churn = churn_,
                                         .capacity = capacity_});
-    if (why.empty()) why = why_not_modelled(plan_, *pair_);
-    return why.empty() ? no_room_ : why;
+    if (why.empty()) why = no_room_;
+    return why.empty() ? why_not_modelled(plan_, *pair_) : why;
   }
 
   /// With --strict throws InputError if the run would not be measured as it was asked for.
@@ -488,7 +496,8 @@ class Completion {
   const Surroundings& surroundings_;
   CapacityOfKeys& capacities_;
   u64 memory_available_ = 0;
-  u64 capacity_ = 0;  // distinct keys
+  bool standard_scale_ = false;  // of a modelled machine
+  u64 capacity_ = 0;             // distinct keys
   Churn churn_;
   std::string no_room_;     // why this machine is too small for the point, with --fit
   std::string no_options_;  // why the index's options contradict each other or --isa

@@ -368,7 +368,7 @@ Command parse_command_line(const std::vector<std::string>& args, const Surroundi
   if (args[0] == "doctor") {
     constexpr std::string_view kMachine = "--machine=";
     const bool of_model = !rest.empty() && rest[0].starts_with(kMachine);
-    if (of_model && rest[0].size() == kMachine.size()) {
+    if (!rest.empty() && kMachine.starts_with(rest[0]) && rest[0].size() + 1 >= kMachine.size()) {
       throw InputError("doctor: --machine: the value is missing; write --machine=MODEL");
     }
     no_more(of_model ? 1 : 0, "doctor");

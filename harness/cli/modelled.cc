@@ -32,13 +32,19 @@ void check_build_for(const std::vector<std::string>* machine, bool elsewhere, bo
   if (profiles) throw InputError("--profile: perf would sample the model; leave out --profile or --machine");
 }
 
-void take_machine(Plan& plan, const Defaults& defaults) {
+bool take_machine(Plan& plan, const Defaults& defaults) {
   Config& config = plan.config;
-  if (config.machine.name.empty()) return;
-  complete_machine(config.machine, defaults.records);
+  if (config.machine.name.empty()) return false;
+  const bool standard = complete_machine(config.machine, defaults.records) && defaults.records;
   plan.model = modelled_machine(config.machine);
   if (!config.pmu_given) config.pmu = "off";
   if (defaults.sample) config.sample_ns = kModelledSample;
+  return standard;
+}
+
+void take_whole_machine(Plan& plan) {
+  set_whole(plan.config.machine);
+  plan.model = modelled_machine(plan.config.machine);
 }
 
 std::string why_not_modelled(const Plan& plan, const Pair& pair) {

@@ -16,8 +16,11 @@ namespace latchlab {
 void check_build_for(const std::vector<std::string>* machine, bool elsewhere, bool profiles, bool models);
 
 /// Makes the machine of a plan from its Config, where there is one, and fills in the defaults of a modelled run besides
-/// its length. Throws InputError for a machine that is unknown or wrong.
-void take_machine(Plan& plan, const Defaults& defaults);
+/// its length. Returns true if its scale is the standard one by default, which is right for the standard records alone.
+/// Throws InputError for a machine that is unknown or wrong.
+bool take_machine(Plan& plan, const Defaults& defaults);
+/// Takes the standard scale back.
+void take_whole_machine(Plan& plan);
 
 /// Returns why an option or the policy does not go with the modelled machine of the plan, in one line; empty if all do,
 /// or if the run is measured.

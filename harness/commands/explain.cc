@@ -64,9 +64,14 @@ class Result {
   /// Returns a processor's time for one operation, ns. In an open loop that is the time of a call, and nothing if no
   /// call was timed.
   std::optional<double> operation_ns() const {
-    const double ns = !open()           ? or_zero(trial().placement.processors) * 1e9 / done_.per_second
-                      : trial().latency ? trial().latency->all.mean_ns
-                                        : 0;
+    double ns = 0;
+    if (open()) {
+      if (trial().latency) ns = trial().latency->all.mean_ns;
+    } else if (trial().virtual_time) {
+      ns = per_operation(trial().virtual_time->thread_ns);  // with the ends of the phase, as its account has them
+    } else {
+      ns = or_zero(trial().placement.processors) * 1e9 / done_.per_second;
+    }
     return ns > 0 && std::isfinite(ns) ? std::optional(ns) : std::nullopt;  // a document may lack the numbers for it
   }
   /// Returns the time of all threads in the measured phase, ns. In an open loop without timed calls it includes their
@@ -85,6 +90,11 @@ class Result {
   /// result's reason says why.
   bool elides() const { return begins() || or_zero(trial().sync.fallback_rate) < 1 || counter("direct_lock") > 0; }
   bool changes() const { return option("workload") != "lookup"; }
+  /// Returns what the numbers are of, in words.
+  std::string modelled_on() const {
+    const auto& modelled = machine().modelled;
+    return modelled ? fmt::format("modelled on {} ({})", modelled.value->name, modelled.value->digest) : "measured";
+  }
 
  private:
   const Json& document_;
@@ -409,6 +419,10 @@ std::string explained(const Json& document, const Json& base) {
           fmt::format("explain: the results differ in {}: {} and {}; only sync may", option, own, of_base));
     }
     const Result of_base(base);
+    if (r.modelled_on() != of_base.modelled_on()) {
+      throw InputError(fmt::format("explain: one result is {} and the other is {}; only sync may differ",
+                                   r.modelled_on(), of_base.modelled_on()));
+    }
     if (!(of_base.done().per_second > 0)) throw InputError("explain: the result to compare with has no throughput");
     text += distance(r, of_base);
   }

@@ -47,7 +47,7 @@ OrReason<double> of_both(const OrReason<A>& a, const OrReason<B>& b, const Next&
   return then(b, [&](const B& value) { return next(*a, value); });
 }
 
-/// What was measured for the keys of a machine file.
+/// The measured values of the keys of a machine file.
 class MeasuredValues {
  public:
   struct Known {

@@ -253,6 +253,10 @@ void refuse_mixture(const std::vector<ResultSet>& sets) {
     }
   }
   if (modelled == nullptr || measured == nullptr) return;
+  if (modelled == measured) {
+    throw InputError(fmt::format("compare: '{}' has modelled and measured results; --mix compares them all the same",
+                                 modelled->name));
+  }
   throw InputError(fmt::format(
       "compare: '{}' has modelled results and '{}' measured ones; a ratio of the two would say more of the model than "
       "of what differs; --mix compares them all the same",

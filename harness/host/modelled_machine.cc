@@ -45,12 +45,15 @@ u64 ModelledMachine::warmup_operations() const {
   return static_cast<u64>(parameters.l3.mb_per_cluster * parameters.all_clusters() * (1 << 20) / kLineBytes);
 }
 
-void complete_machine(Spec& spec, bool standard_scale) {
+bool complete_machine(Spec& spec, bool standard_scale) {
   split_path(spec);
-  if (scale_in(spec.options) != spec.options.end()) return;
+  if (scale_in(spec.options) != spec.options.end()) return false;
   const double scale = standard_scale ? ModelledMachine::kStandardScale : 1;
   spec.options.insert(spec.options.begin(), {std::string(kScale), fmt::format("{}", scale)});
+  return true;
 }
+
+void set_whole(Spec& spec) { scale_in(spec.options)->second = "1"; }
 
 std::shared_ptr<const ModelledMachine> modelled_machine(const Spec& spec) {
   Spec named = spec;

@@ -30,8 +30,10 @@ struct ModelledMachine {
 };
 
 /// Adds the option `scale` to a machine, unless it is there: 1, or the standard one. The changes of a machine of a
-/// file, file:PATH,qpi.gbps=2x, become options of the spec.
-void complete_machine(Spec& spec, bool standard_scale);
+/// file, file:PATH,qpi.gbps=2x, become options of the spec. Returns true if it has added the option.
+bool complete_machine(Spec& spec, bool standard_scale);
+/// Sets the scale of a complete spec to 1.
+void set_whole(Spec& spec);
 
 /// Returns the machine of a spec: haswell-ep:scale=16,qpi.gbps=2x or file:PATH,scale=16. Throws InputError.
 [[nodiscard]] std::shared_ptr<const ModelledMachine> modelled_machine(const Spec& spec);

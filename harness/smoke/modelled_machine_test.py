@@ -78,6 +78,23 @@ class ModelledMachine(unittest.TestCase):
         self.assertLess(slow["ratio"], .9)
         self.assertEqual({run["status"] for run in slow["replicates"]}, {"modelled"})
 
+    def test_a_scale_stands_for_records_that_are_there_by_default_and_for_no_others(self):
+        for words, scale, records in ((["--keys=u16"], 1, 32768), (["--records=10K"], 1, 10_000)):
+            with self.subTest(words=words):
+                run = document("--machine=epyc", "--index=art", "--sync=none", "--time=1ms", "--progress=none", "--json", *words)
+                self.assertEqual((run["machine"]["modelled"]["scale"], run["config"]["records"]), (scale, records))
+
+    def test_explain_compares_results_of_one_machine(self):
+        with tempfile.TemporaryDirectory() as name:
+            files = []
+            for machine, sync in (("haswell-ep", "rtm:20"), ("haswell-ep", "none"), ("epyc", "none")):
+                files.append(pathlib.Path(name, f"{machine}-{sync}.json"))
+                files[-1].write_text(json.dumps(document(f"--machine={machine}", *RUN, f"--sync={sync}", "--time=1ms", "--json")))
+            self.assertIn("none takes", call("explain", files[0], files[1]).stdout)
+            refused = call("explain", files[0], files[2])
+            self.assertEqual((refused.returncode, len(refused.stderr.splitlines())), (2, 1))
+            self.assertIn("one result is modelled on haswell-ep (", refused.stderr)
+
     def test_a_file_of_a_machine_takes_changes_and_a_scale(self):
         shipped = smoke.TREE / "src/model/machines/epyc.toml"
         run = [*RUN, "--sync=none", "--time=1ms", "--json"]
@@ -92,7 +109,7 @@ class ModelledMachine(unittest.TestCase):
             (["--machine=haswell", *RUN], "did you mean 'haswell-ep'?"),
             (["--machine=haswell-ep", *RUN, "--sync=none", "--threads=57"], "haswell-ep has 56 hardware threads"),
             (["--machine=epyc", *RUN, "--sync=rtm"], "needs transactions, which epyc has not"),
-            (["--machine=epyc", *RUN, "--sync=none", "--topology=x"], "--topology"),
+            (["--machine=epyc", *RUN, "--sync=none", "--topology=pack:1 core:2 pu:1"], "a modelled machine has the topology of its file"),
             (["--machine=file:/no/such.toml,qpi.gbps=2", *RUN, "--sync=none"], "'/no/such.toml': cannot be read"),
         ):
             with self.subTest(words=words):

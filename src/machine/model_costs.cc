@@ -23,8 +23,8 @@ model::Kind kind_of(Event event) {
 model::Homes homes_of(const PagePlacement& placement) {
   model::Homes homes;
   switch (placement.kind) {
-    case PagePlacement::Kind::kFirstTouch:
-    case PagePlacement::Kind::kLocal: return homes;
+    case PagePlacement::Kind::kFirstTouch: return homes;
+    case PagePlacement::Kind::kLocal: return {.kind = model::Homes::Kind::kLocal};
     case PagePlacement::Kind::kInterleave: homes.kind = model::Homes::Kind::kInterleave; break;
     case PagePlacement::Kind::kBind: homes.kind = model::Homes::Kind::kBind; break;
   }

@@ -1,5 +1,5 @@
 #pragma once
-// What is known of each line: who has it, where its home is, and until when it is under way. 24 bytes a line, in a
+// The state of each line: its holders, its home, and until when it is under way. 24 bytes a line, in a
 // table with open addressing by the line's number.
 //
 //     word 0   | number 42 | owner + 1: 7 | written | dirty | snoop all | home 4 |

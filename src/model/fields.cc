@@ -15,14 +15,15 @@ namespace {
 template <class T>
 constexpr bool kIsWord = std::is_enum_v<T>;
 
-/// Returns the numbers of "[3.6, 3.4]" or "2.6"; empty if the text is neither.
+/// Returns the numbers of "[3.6, 3.4]", "[3.6;3.4]" or "2.6"; empty if the text is none of them. Commas part the
+/// changes of a command line.
 std::optional<std::vector<double>> parse_list(std::string_view text) {
   if (const std::optional<double> one = parse_double(text)) return std::vector{*one};
   if (text.size() < 2 || text.front() != '[' || text.back() != ']') return std::nullopt;
   text = text.substr(1, text.size() - 2);
   std::vector<double> list;
   while (true) {
-    const std::size_t comma = text.find(',');
+    const std::size_t comma = text.find_first_of(",;");
     std::string_view piece = text.substr(0, comma);
     while (!piece.empty() && piece.front() == ' ') piece.remove_prefix(1);
     const std::optional<double> number = parse_double(piece);
@@ -64,7 +65,7 @@ std::string Field::set(std::string_view text) const {
           *value = text == "true";
         } else if constexpr (std::is_same_v<T, std::vector<double>>) {
           std::optional<std::vector<double>> list = parse_list(text);
-          if (!list) return "it must be a number, or a list of them";
+          if (!list) return "it must be a number, or a list as in [3.6;3.4]";
           for (const double number : *list) {
             if (!in_range(number)) return fmt::format("each of its numbers must be from {} to {}", min, max);
           }

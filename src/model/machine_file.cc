@@ -34,7 +34,9 @@ class Reader {
     const toml::node* const node = top_.get("name");
     if (node == nullptr) throw file_error("machine", path_, "has no name; begin with name = \"...\"");
     const std::optional<std::string> name = node->value_exact<std::string>();
-    if (!name || name->empty()) refuse(*node, "name must be a text");
+    if (!name || name->find_first_not_of(' ') == std::string::npos || printable(*name) != *name) {
+      refuse(*node, "name must be a text that is not empty, in letters that a terminal shows");
+    }
     return *name;
   }
 
@@ -157,7 +159,12 @@ MachineFile MachineFile::of(const Spec& spec) {
   if (spec.name == "file") {
     const std::string path = spec.arg.value_or("");
     std::ifstream in(path, std::ios::binary);
-    const std::string text{std::istreambuf_iterator<char>(in), {}};
+    std::string text;
+    try {
+      text.assign(std::istreambuf_iterator<char>(in), {});
+    } catch (const std::ios_base::failure&) {
+      in.setstate(std::ios_base::badbit);  // a folder
+    }
     if (!in) throw file_error("machine", path, "cannot be read");
     MachineFile file = parse(text, path);
     file.change(spec.options);
@@ -217,7 +224,8 @@ void MachineFile::set(std::string_view key, std::string_view text, std::string_v
   if (value == values_.end()) {
     std::vector<std::string> keys;
     for (const Value& known : values_) keys.push_back(known.key);
-    throw fail(fmt::format("there is no {}{}; its file has all keys", printable(key), suggestion(key, keys)));
+    const std::string meant = suggestion(key, keys);
+    throw fail(fmt::format("there is no {}{}", printable(key), meant.empty() ? "; its file has all keys" : meant));
   }
   const std::vector<Field> fields = fields_of(parameters_);
   const Field& field = *std::ranges::find(fields, key, &Field::key);

@@ -111,8 +111,9 @@ TEST_CASE("Machine files: unknown names and wrong values are refused") {
   CHECK(lacking(refused(with("v = 192", "v = 19.2")), "must be a whole number") == "");
   CHECK(lacking(refused(with("v = \"inclusive\"", "v = \"mostly\"")), "it must be one of inclusive, victim") == "");
   CHECK(lacking(refused(with("v = true", "v = 1")), "it must be true or false") == "");
-  CHECK(lacking(refused(with("v = [3.6, ", "v = [[], ")), "it must be a number, or a list of them") == "");
-  CHECK(lacking(refused(with("v = [3.6, 3.6, 3.4, 3.3, 3.2, 3.1]", "v = []")), "must be a number, or a list of them") == "");
+  CHECK(lacking(refused(with("v = [3.6, ", "v = [[], ")), "it must be a number, or a list as in [3.6;3.4]") == "");
+  CHECK(lacking(refused(with("v = [3.6, 3.6, 3.4, 3.3, 3.2, 3.1]", "v = []")), "must be a number, or a list of them") ==
+        "");
   CHECK(lacking(refused(with("v = 7,", "v = 40,")), "160 cores; the model has at most 64") == "");
   CHECK(lacking(refused(with("name = \"haswell-ep\"", "")), "has no name") == "");
   CHECK(lacking(refused("name = \"a\"\nx = "), "x.toml': line 2: ") == "");
@@ -142,6 +143,7 @@ TEST_CASE("Machine files: a change of a list is one number for all of it, or a m
   const std::vector<double> halves = of("haswell-ep:clock.ghz_by_active=0.5x").parameters().clock.ghz_by_active;
   REQUIRE(halves.size() == of_file.size());
   CHECK(halves.front() == of_file.front() / 2);
+  CHECK(of("haswell-ep:clock.ghz_by_active=[3;2],l1.ns=2").parameters().clock.ghz_by_active == std::vector{3., 2.});
   CHECK(halves.back() == of_file.back() / 2);
 }
 
@@ -160,7 +162,7 @@ TEST_CASE("Machine files: a wrong change is refused and changes nothing") {
   CHECK(lacking(wrong("qpi.gbps", "fast"), "qpi.gbps cannot be 'fast'; it must be a number") == "");
   CHECK(lacking(wrong("htm.read", "2x"), "it must be one of l1, l3, lines") == "");
   CHECK(lacking(wrong("core.window", "0.001x"), "core.window cannot be '0.001x'") == "");
-  CHECK(lacking(wrong("clock.ghz_by_active", "fast"), "it must be a number, or a list of them") == "");
+  CHECK(lacking(wrong("clock.ghz_by_active", "fast"), "it must be a number, or a list as in [3.6;3.4]") == "");
   CHECK(lacking(wrong("topology.cores", "17"), "has 68 cores") == "");
   CHECK(file.changes().empty());
   CHECK(file.digest() == digest);
@@ -184,6 +186,13 @@ TEST_CASE("Machine files: a scale divides L3, the TLB, and the times of marks") 
   CHECK(lacking(refused(with("v = 38.4", "v = \"38.4\"")), "a number from 0.1 to 10000, without quotes") == "");
 }
 
+TEST_CASE("Machine files: a name is a text that a terminal shows") {
+  for (const char* name : {"", "  ", "a\\u001b[31m", "a\\nb"}) {
+    const std::string text = with("name = \"haswell-ep\"", std::string("name = \"") + name + '"');
+    CHECK(lacking(refused(text), "name must be a text that is not empty") == "");
+  }
+}
+
 TEST_CASE("Machine files: the digest tells files apart by name, value and provenance") {
   const std::string digest = of("haswell-ep").digest();
   CHECK(digest.size() == 16);
@@ -203,6 +212,7 @@ TEST_CASE("Machine files: a file by its path") {
   changed.options = {{"qpi.gbps", "2x"}};
   CHECK(MachineFile::of(changed).parameters().qpi.gbps == 76.8);
   CHECK(lacking(refusal([] { (void)of("file:/no/such.toml"); }), "machine file '/no/such.toml': cannot be read") == "");
+  CHECK(lacking(refusal([] { (void)of("file:/tmp"); }), "machine file '/tmp': cannot be read") == "");
 }
 
 }  // namespace

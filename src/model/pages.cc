@@ -98,7 +98,7 @@ Pages::Page& Pages::at(u64 address, u32 cluster) {
 
 /// Returns the home that a page gets by its mapping when a thread of this cluster touches it.
 u8 Pages::home_of(const Page& page, const Mapping* mapping, u32 cluster) const {
-  if (mapping == nullptr || mapping->homes.kind == Homes::Kind::kFirstTouch) return static_cast<u8>(cluster);
+  if (mapping == nullptr || mapping->homes.kind <= Homes::Kind::kLocal) return static_cast<u8>(cluster);
   const u64 all = (u64{1} << clusters_) - 1;
   u64 allowed = mapping->homes.clusters & all;
   if (allowed == 0) allowed = all;

@@ -35,7 +35,7 @@ inline constexpr u32 kHugePageBits = 21;
 
 /// The homes of the pages of a mapping.
 struct Homes {
-  enum class Kind : u8 { kFirstTouch, kInterleave, kBind } kind = Kind::kFirstTouch;
+  enum class Kind : u8 { kFirstTouch, kLocal, kInterleave, kBind } kind = Kind::kFirstTouch;
   u64 clusters = 0;  ///< a bit each; only these are used by kInterleave and kBind (the lowest). 0: all
 };
 

@@ -185,7 +185,8 @@ TEST_CASE("Model pages: only pages without a placement of their own are marked")
   pages.map(kBase, kPage, {Homes::Kind::kInterleave, 0b11}, false);
   pages.map(kBase + kPage, kPage, {}, false);
   pages.map(kBase + 2 * kPage, kPage, {Homes::Kind::kBind, 0b1}, false);
-  for (u64 i = 0; i < 3; ++i) (void)fault(pages, kBase + i * kPage, 0, 0);
+  pages.map(kBase + 3 * kPage, kPage, {Homes::Kind::kLocal}, false);
+  for (u64 i = 0; i < 4; ++i) (void)fault(pages, kBase + i * kPage, 0, 0);
   std::vector<u64> marked;
   while (const Pages::Page* const page = pages.next_mark(ticks(1e5))) marked.push_back(page->number);
   CHECK(marked == std::vector<u64>{(kBase + kPage) >> kSmallPageBits});

@@ -13,7 +13,7 @@
 
 namespace latchlab::model {
 
-/// Time in sixteenths of a nanosecond: a hit in L1 takes 1.1 ns.
+/// Time in sixteenths of a nanosecond: a hit in L1 takes 19 to 26.
 using Ticks = u64;
 inline constexpr Ticks kTicksPerNs = 16;
 

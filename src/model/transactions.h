@@ -1,10 +1,10 @@
 #pragma once
 // The lines of running transactions, against the capacity of the caches that track them. Conflicts are the caller's.
 //
-// What ends a transaction:
+// These end a transaction:
 //   written line   an L1 of its core evicts it; the siblings of a core share that L1
 //   line read      the L3 of its cluster evicts it, or L1, or it is one line more than there is room for (htm.read)
-//   trap           a page fault, a mark, a tick, a system call; with status 0
+//   trap           a page fault, a mark, the timer, a system call; with status 0
 //
 // A transaction that the machine has ended stays here until the caller has undone it, and is named once.
 #include <algorithm>
