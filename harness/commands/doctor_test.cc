@@ -2,9 +2,11 @@
 
 #include <unistd.h>
 
+#include <array>
 #include <cerrno>
 #include <filesystem>
 #include <fstream>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -528,7 +530,7 @@ TEST_CASE("the probes run on this machine") {
 TEST_CASE("a modelled machine: the doctor lists what is not measured or published, the least certain last",
           "[doctor]") {
   auto machine = model::MachineFile::of(Spec::parse("haswell-ep"));
-  machine.change("qpi.gbps", "2x");
+  machine.change(std::array{std::pair<std::string, std::string>("qpi.gbps", "2x")});
   const std::string text = model_text(machine);
   CHECK_FALSE(text.starts_with("measured"));
   CHECK(text.find("\npublished") == std::string::npos);

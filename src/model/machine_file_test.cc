@@ -1,6 +1,9 @@
 #include "src/model/machine_file.h"
 
 #include <algorithm>
+#include <array>
+#include <string>
+#include <utility>
 
 #include "src/testing/catch.h"
 #include "src/testing/refusal.h"
