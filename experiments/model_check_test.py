@@ -22,6 +22,7 @@ with open(pathlib.Path(sys.argv[0]).parent / "calls", "a") as calls:
 if sys.argv[1] == "limits":
     pathlib.Path(words["write-machine"]).write_text('''[core]
 same_block = {v = 1, unit = "share", tag = "assumed", source = "a test"}
+run_ahead = {v = 0, unit = "share", tag = "assumed", source = "a test"}
 per_operation = {v = 60, unit = "instructions", tag = "assumed", source = "a test"}
 ''')
 elif "dry-run" in words:
@@ -30,7 +31,7 @@ elif words["sync"] == "olc" and "machine" not in words:
     print(json.dumps({"status": "failed", "reason": "out of luck", "throughput": None}))
 else:
     changed = dict(change.split("=") for change in words.get("machine", "").split(",")[1:])
-    slower = 2 - float(changed.get("core.same_block", .75)) + float(changed.get("core.per_operation", 100)) / 400 - .5
+    slower = 2 - float(changed.get("core.run_ahead", .75)) + float(changed.get("core.per_operation", 100)) / 400 - .5
     print(json.dumps({"status": "modelled" if "machine" in words else "noisy", "reason": "", "throughput": {"per_second": 1e6 * int(words["threads"]) / (slower if changed else 1)}}))
 """
 
@@ -105,7 +106,7 @@ class ModelCheck(unittest.TestCase):
             self.assertEqual(status, 1)   # native runs of olc fail
             self.assertIn("model-check: lookup olc     1M keys, 2 threads: the native run is failed: out of luck\n", said)
             [values] = [values for values in [re.findall(r"^fitted: (core\.\w+) = (\S+)$", out, re.MULTILINE)] if values]
-            self.assertEqual([key for key, _ in values], ["core.same_block", "core.per_operation"])
+            self.assertEqual([key for key, _ in values], ["core.run_ahead", "core.per_operation"])
             self.assertAlmostEqual(1.5 - float(values[0][1]) + float(values[1][1]) / 400, 1, delta=.05)   # the rates that were measured
             self.assertEqual(calls[0], f"limits --write-machine={folder}/out/machine.toml --progress=none")
             measured = [call for call in calls if "--pmu=off" in call]

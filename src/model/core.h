@@ -16,6 +16,11 @@
 // and for a fill buffer. The rule by blocks stands for the values, which the model does not see. `same_block` is the
 // share of the wait that it saves.
 //
+// A thread stops at a reference whose address is not known, as at a branch that it cannot predict. `run_ahead` is the
+// share of that wait in which it issues instructions behind the reference all the same, as an out-of-order core does:
+// so misses of the next operation start earlier. The reference itself starts when its address is known. Its effect is
+// at the thread's clock, up to one wait before.
+//
 // Each wait is charged to the thread's account (account.h) as the clock passes it.
 #include <algorithm>
 #include <array>
@@ -67,6 +72,7 @@ class Strand {
             kTicksPerNs / p.core.instructions_per_cycle * (busy_sibling ? p.core.smt_issue : 1) /
             p.clock.ghz_by_active[std::clamp<std::size_t>(active_cores, 1, p.clock.ghz_by_active.size()) - 1]),
         same_block_(p.core.same_block),
+        run_ahead_(p.core.run_ahead),
         store_(ticks(p.core.store_ns)),
         pending_(p.core.window + 1) {}
 
@@ -80,15 +86,21 @@ class Strand {
     account_.charge(Cause::kInstructions, whole);
     return now + whole;
   }
-  /// Returns the moment at which the address of a reference to this block is known. Block 0 is no block.
-  Ticks address_known(u64 block, Ticks now) {
+  struct Issued {
+    Ticks clock, start;  // of the thread, and of the reference: not before the clock
+  };
+  /// Waits for the address of a reference to this block. Block 0 is no block.
+  Issued address_known(u64 block, Ticks now) {
+    const Ticks wait = std::max(now, arrives_.at) - now;
     if (block != 0 && block == block_) {
-      const Ticks known = now + static_cast<Ticks>((1 - same_block_) * (std::max(now, arrives_.at) - now));
+      const Ticks known = now + static_cast<Ticks>((1 - same_block_) * static_cast<double>(wait));
       account_.wait(arrives_, now, known);
-      return known;
+      return {known, known};
     }
     block_ = block;
-    return until(arrives_, now);
+    const Ticks clock = now + wait - static_cast<Ticks>(run_ahead_ * static_cast<double>(wait));
+    account_.wait(arrives_, now, clock);
+    return {clock, now + wait};
   }
   /// Notes a load that arrives later. A `miss` holds up the window.
   void loads(const Arrival& arrival, bool miss) {
@@ -147,7 +159,7 @@ class Strand {
 
   double window_;
   double per_instruction_;  // ticks
-  double same_block_;
+  double same_block_, run_ahead_;
   Ticks store_;
   double instructions_ = 0, rest_ = 0;
   u64 block_ = 0;

@@ -10,32 +10,44 @@ Parameters haswell() { return MachineFile::of(Spec::parse("haswell-ep")).paramet
 
 TEST_CASE("Model strands: a reference to another block waits for the loads before, one to the same block does not") {
   Strand strand(haswell(), false, 1);
-  CHECK(strand.address_known(1, 100) == 100);
+  CHECK(strand.address_known(1, 100).start == 100);
   strand.loads(1000, true);
-  CHECK(strand.address_known(1, 110) == 110);
+  CHECK(strand.address_known(1, 110).start == 110);
   strand.loads(900, true);
-  CHECK(strand.address_known(2, 120) == 1000);
-  CHECK(strand.address_known(0, 120) == 1000);
-  CHECK(strand.address_known(0, 120) == 1000);
+  CHECK(strand.address_known(2, 120).start == 1000);
+  CHECK(strand.address_known(0, 120).start == 1000);
+  CHECK(strand.address_known(0, 120).start == 1000);
 }
 
 TEST_CASE("Model strands: same_block is the share of the wait that is saved") {
   Parameters p = haswell();
   p.core.same_block = 0.25;
   Strand strand(p, false, 1);
-  CHECK(strand.address_known(1, 0) == 0);
+  CHECK(strand.address_known(1, 0).start == 0);
   strand.loads(1000, true);
-  CHECK(strand.address_known(1, 200) == 800);
+  CHECK(strand.address_known(1, 200).start == 800);
+}
+
+TEST_CASE("Model strands: run_ahead is the share of a wait in which a thread goes on, while the reference waits") {
+  Parameters p = haswell();
+  p.core.run_ahead = 0.75;
+  Strand strand(p, false, 1);
+  CHECK(strand.address_known(1, 0).clock == 0);
+  strand.loads(1000, true);
+  const Strand::Issued issued = strand.address_known(2, 200);
+  CHECK(issued.clock == 400);
+  CHECK(issued.start == 1000);
+  CHECK(strand.address_known(2, 400).start == 400);  // its block is known
 }
 
 TEST_CASE("Model strands: an operation does not depend on the loads of the one before, but a drain waits for them") {
   Parameters p = haswell();
   p.core.store_ns = 0;
   Strand strand(p, false, 1);
-  CHECK(strand.address_known(1, 0) == 0);
+  CHECK(strand.address_known(1, 0).start == 0);
   strand.loads(1000, true);
   strand.next_operation();
-  CHECK(strand.address_known(1, 10) == 10);
+  CHECK(strand.address_known(1, 10).start == 10);
   strand.stores(2000);
   CHECK(strand.drain(20) == 2000);
   CHECK(strand.drain(3000) == 3000);

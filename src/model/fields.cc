@@ -142,6 +142,7 @@ std::vector<Field> fields_of(Parameters& p) {
       {"core.per_reference", "instructions", &core.per_reference, 0, 1000},
       {"core.store_ns", "ns", &core.store_ns, 0, 1000},
       {"core.same_block", "share", &core.same_block, 0, 1},
+      {"core.run_ahead", "share", &core.run_ahead, 0, 1},
       {"core.atomic_ns", "ns", &core.atomic_ns, 0, 1000},
       {"tlb.l2", "entries", &tlb.l2, 1, 65536},
       {"tlb.ways", "count", &tlb.ways, 1, 32},

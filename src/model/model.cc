@@ -136,16 +136,19 @@ struct Model::State {
     Core& core = cores[thread.core];
     Strand& strand = thread.strand;
     const bool writes = r.kind == Kind::kStore || r.kind == Kind::kReadModifyWrite;
+    Ticks start = now;
     if (r.kind == Kind::kReadModifyWrite) {
-      now = strand.drain(now);
+      now = start = strand.drain(now);
     } else if (r.kind != Kind::kPrefetch) {
-      now = strand.address_known(r.block, now);
+      const Strand::Issued issued = strand.address_known(r.block, now);
+      now = issued.clock;
+      start = issued.start;
     }
     thread.last_line = line;
     const bool hit = caches.hit(thread.core, line, writes);
     Arrival arrival;
     if (hit) {
-      arrival = now + walk + ticks(p.l1.ns);
+      arrival = start + walk + ticks(p.l1.ns);
       const Arrival* const coming = core.fill_buffers.arrival_of(line);
       if (coming != nullptr && coming->at > arrival.at) {
         arrival = *coming;
@@ -155,13 +158,13 @@ struct Model::State {
       }
     } else {
       const Pages::Page& page = pages.at(line * kLineBytes, thread.cluster);
-      const Ticks start = core.fill_buffers.free_from(now + walk);
-      const Ticks took = caches.miss(thread.core, line, writes, {page.home, page.loaded_from_afar}, start);
+      const Ticks buffered = core.fill_buffers.free_from(start + walk);
+      const Ticks took = caches.miss(thread.core, line, writes, {page.home, page.loaded_from_afar}, buffered);
       arrival = caches.last_miss();
-      arrival.at = start + took;
+      arrival.at = buffered + took;
       arrival.line = line;
       arrival.walk = static_cast<u32>(walk);
-      arrival.buffer = static_cast<u32>(start - now - walk);
+      arrival.buffer = static_cast<u32>(buffered - start - walk);
       core.fill_buffers.take(arrival);
       if (arrival.shared) hot_lines.fetched(line, r.thread, writes);
     }

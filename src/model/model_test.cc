@@ -507,6 +507,26 @@ TEST_CASE("Model: memory that is mapped again is untouched, in TLBs too, and has
   }
 }
 
+TEST_CASE("Model: a thread that runs ahead overlaps operations, and not the references of one") {
+  // Operations of two dependent misses each.
+  const auto ns_each = [](std::string_view changes) {
+    Threads t(quiet(std::string(",core.per_reference=0,core.per_operation=10") + std::string(changes)), {0});
+    t.model.mapped(kBase, 512 * kMiB, {}, true);
+    t.model.loaded(0, kBase, 512 * kMiB);
+    Rng rng(1);
+    for (u32 i = 0; i < 20'000; ++i) {
+      t.clock[0] += t.model.begin_operation(0, t.clock[0]);
+      for (u32 miss = 0; miss < 2; ++miss) t.access(0, Kind::kLoad, kBase + rng.below(512 * kMiB / 64) * 64);
+    }
+    return t.fenced_ns(0) / 20'000;
+  };
+  const double stops = ns_each(""), runs = ns_each(",core.run_ahead=1");
+  const double window_of_one = ns_each(",core.run_ahead=1,core.window=10");
+  CHECK(stops > 71);
+  CHECK(runs < stops / 3);
+  CHECK(window_of_one > 2 * 71 * 0.9);  // no operation behind is in the window
+}
+
 TEST_CASE("Model: a place that the machine has not is refused") {
   CHECK(latchlab::testing::refusal([] { Model model(quiet(), {0, 56}, 1); }) ==
         "machine haswell-ep: there is no hardware thread 56; there are 0 to 55");

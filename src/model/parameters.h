@@ -77,7 +77,7 @@ struct Parameters {
     double instructions_per_cycle;
     double per_operation, per_reference;  // instructions
     double store_ns;                      // the store buffer empties by one store in this time
-    double same_block;                    // share of the misses to one block that overlap
+    double same_block, run_ahead;         // shares of waits (core.h)
     double atomic_ns;
   } core;
   struct Tlb {
