@@ -7,6 +7,7 @@
 5. Code that fibers run keeps no state per thread.
 6. The harness takes threads and time from its team and its clock.
 7. The model of a machine is a pure function: it knows no machine that runs code.
+8. The codecs of src/wire are pure functions of bytes: they know the base and nothing else of the tree.
 
 CTest runs it; by hand: python3 src/testing/include_rules_test.py
 """
@@ -48,6 +49,9 @@ SYNC_FOR_INDEXES = {"sync/concepts.h", "sync/attempt.h", "sync/change.h", "sync/
 
 # What the model of a machine may include of src: a prefix of the path each.
 FOR_MODEL = ("src/model/", "src/base/", "src/arch/rtm_status.h")
+
+# The same for the codecs that server and client share.
+FOR_WIRE = ("src/wire/", "src/base/")
 
 # The folders that tests may include. Tests of an index join it to policies, machines and the registry; tools for tests may use
 # anything below the harness.
@@ -138,6 +142,8 @@ def broken_rules(path, text, exists):
             yield f"{where}: {folder} may not include {target}: it may include {', '.join(sorted(allowed))}"
         elif path.parts[:2] == ("src", "model") and not is_test(path) and not target.as_posix().startswith(FOR_MODEL):
             yield f"{where}: the model may not include {target}: it may include {', '.join(FOR_MODEL)}"
+        elif path.parts[:2] == ("src", "wire") and not is_test(path) and not target.as_posix().startswith(FOR_WIRE):
+            yield f"{where}: a codec may not include {target}: it may include {', '.join(FOR_WIRE)}"
         elif rooms is not None and target.as_posix() in ON_TOP and path.as_posix() not in ON_TOP:
             yield f"{where}: a room of the harness may not include {target}, which stands above all of them"
         elif rooms is not None and room_of(target) is not None and room_of(target) not in rooms:
@@ -195,6 +201,11 @@ class Rules(unittest.TestCase):
         self.assertEqual(len(self.broken("src/model/a.cc", '#include "src/machine/simulated_world.h"\n')), 1)
         self.assertEqual(self.broken("src/model/a.cc", '#include "src/base/hash.h"\n'), [])
         self.assertEqual(self.broken("src/model/a_test.cc", '#include "src/testing/catch.h"\n'), [])
+
+    def test_a_codec_that_knows_memory(self):
+        self.assertEqual(len(self.broken("src/wire/a.cc", '#include "src/memory/pool.h"\n')), 1)
+        self.assertEqual(self.broken("src/wire/a.cc", '#include "src/base/types.h"\n#include "src/wire/b.h"\n'), [])
+        self.assertEqual(self.broken("src/wire/a_test.cc", '#include "src/testing/catch.h"\n'), [])
 
     def test_a_tool_of_the_tests(self):
         self.assertEqual(len(self.broken("harness/text/a.cc", '#include "src/testing/catch.h"\n')), 1)

@@ -1,0 +1,43 @@
+#pragma once
+
+// Decimal numbers and line ends on the wire.
+
+#include <charconv>
+#include <concepts>
+#include <iterator>
+#include <limits>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <system_error>
+
+namespace latchlab {
+
+inline constexpr std::string_view kLineEnd = "\r\n";
+
+/// Appends the number in decimal.
+template <std::integral T>
+void append_number(std::string& out, T number) {
+  char digits[std::numeric_limits<T>::digits10 + 2];  // one digit more, and a sign
+  out.append(digits, std::to_chars(std::begin(digits), std::end(digits), number).ptr);
+}
+
+/// Returns the whole of `text` as a decimal number; empty if it is none or does not fit into T.
+template <std::integral T>
+[[nodiscard]] std::optional<T> number_in(std::string_view text) {
+  T number{};
+  const char* const end = text.data() + text.size();
+  const auto [read_to, error] = std::from_chars(text.data(), end, number);
+  if (error != std::errc() || read_to != end) return std::nullopt;
+  return number;
+}
+
+/// The same, but a plus sign may stand in front: strtol, by which memcached reads its numbers, takes it.
+template <std::integral T>
+[[nodiscard]] std::optional<T> signed_number_in(std::string_view text) {
+  if (!text.starts_with('+')) return number_in<T>(text);
+  text.remove_prefix(1);
+  return text.starts_with('-') ? std::nullopt : number_in<T>(text);
+}
+
+}  // namespace latchlab
