@@ -62,7 +62,7 @@ class Completion(unittest.TestCase):
         self.assertEqual(replies("harness --blo"), [])  # not in help
 
     def test_options_of_a_command(self):
-        self.assertEqual(replies("harness compare A B --"), ["--effect=", "--json", "--seed="])
+        self.assertEqual(replies("harness compare A B --"), ["--effect=", "--json", "--mix", "--seed="])
         self.assertEqual(replies("harness ab --re"), ["--reclaim=", "--records=", "--reps=", "--replicates="])
         self.assertEqual(replies("harness doctor --"), ["--machine="])
 
