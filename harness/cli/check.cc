@@ -175,14 +175,12 @@ void place_memory(Plan& plan, const Topology& topology) {
   PagePlacement wanted{.kind = mem.kind, .nodes = mem.nodes};
   if (wanted.kind == PagePlacement::Kind::kLocal) wanted.nodes = nodes_of_seats(topology, plan.seats);
   if (wanted.kind == PagePlacement::Kind::kFirstTouch) return;
+  const bool asks_kernel = plan.model == nullptr;  // a modelled kernel refuses nothing
   if (topology.nodes.size() == 1) {
     plan.not_placed = "there is one NUMA node";
-  } else if (plan.model != nullptr) {
-    plan.pages = wanted;  // a modelled kernel refuses nothing
-    plan.not_placed.clear();
-  } else if (!topology.this_system) {
+  } else if (asks_kernel && !topology.this_system) {
     plan.not_placed = "the topology describes another machine";
-  } else if (const auto refusal = why_not_placed(wanted)) {
+  } else if (const auto refusal = asks_kernel ? why_not_placed(wanted) : std::nullopt) {
     plan.not_placed = plan.mem_degraded = "--mem: " + *refusal;
   } else {
     plan.pages = wanted;

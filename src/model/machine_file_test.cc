@@ -115,8 +115,8 @@ TEST_CASE("Machine files: unknown names and wrong values are refused") {
   CHECK(lacking(refused(with("v = \"inclusive\"", "v = \"mostly\"")), "it must be one of inclusive, victim") == "");
   CHECK(lacking(refused(with("v = true", "v = 1")), "it must be true or false") == "");
   CHECK(lacking(refused(with("v = [3.6, ", "v = [[], ")), "it must be a number, or a list as in [3.6;3.4]") == "");
-  CHECK(lacking(refused(with("v = [3.6, 3.6, 3.4, 3.3, 3.2, 3.1]", "v = []")), "must be a number, or a list as in [3.6;3.4]") ==
-        "");
+  CHECK(lacking(refused(with("v = [3.6, 3.6, 3.4, 3.3, 3.2, 3.1]", "v = []")),
+                "must be a number, or a list as in [3.6;3.4]") == "");
   CHECK(lacking(refused(with("v = 7,", "v = 40,")), "160 cores; the model has at most 64") == "");
   CHECK(lacking(refused(with("name = \"haswell-ep\"", "")), "has no name") == "");
   CHECK(lacking(refused("name = \"a\"\nx = "), "x.toml': line 2: ") == "");

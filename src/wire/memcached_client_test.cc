@@ -12,7 +12,6 @@ namespace {
 
 using testing::described;
 using testing::heard;
-using testing::MemcachedClientSide;
 using testing::MemcachedServerSide;
 using namespace std::string_literals;
 

@@ -26,9 +26,8 @@ void append_number(std::string& out, T number) {
 template <std::integral T>
 [[nodiscard]] std::optional<T> number_in(std::string_view text) {
   T number{};
-  const char* const end = text.data() + text.size();
-  const auto [read_to, error] = std::from_chars(text.data(), end, number);
-  if (error != std::errc() || read_to != end) return std::nullopt;
+  const auto [read_to, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc() || read_to != text.data() + text.size()) return std::nullopt;
   return number;
 }
 

@@ -22,9 +22,8 @@ std::optional<double> double_in(std::string_view text) {
   if (text == "inf" || text == "+inf") return std::numeric_limits<double>::infinity();
   text.remove_prefix(text.starts_with('+') ? 1 : 0);
   double number = 0;
-  const char* const end = text.data() + text.size();
-  const auto [read_to, error] = std::from_chars(text.data(), end, number);
-  if (error != std::errc() || read_to != end || text.starts_with("+")) return std::nullopt;
+  const auto [read_to, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc() || read_to != text.data() + text.size() || text.starts_with("+")) return std::nullopt;
   return number;
 }
 
