@@ -23,8 +23,7 @@ auto scale_in(auto& options) {
 /// options.
 void split_path(Spec& spec) {
   if (spec.name != "file" || !spec.arg) return;
-  const Spec all = Spec::parse(fmt::format("file:{}", *spec.arg));
-  std::string path = *all.arg;
+  std::string path = *spec.arg;
   std::vector<std::string> changes;
   while (true) {
     const std::size_t comma = path.rfind(',');

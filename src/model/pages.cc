@@ -114,8 +114,10 @@ void Pages::touched(Page& page, u32 cluster) {
   const Mapping* const mapping = mapping_of(page.number << kSmallPageBits);
   page.home = home_of(page, mapping, cluster);
   page.present = true;
-  if (mapping == nullptr || mapping->homes.kind == Homes::Kind::kFirstTouch) {
-    may_be_marked_.push_back(page.number);
+  page.markable = mapping == nullptr || mapping->homes.kind == Homes::Kind::kFirstTouch;
+  if (page.markable && !page.listed) {
+    page.listed = true;
+    may_be_marked_.push_back({page.number, page.small_pages()});
     markable_ += page.small_pages();
     next_mark_ = 0;  // more pages, more marks
   }
@@ -152,10 +154,11 @@ Pages::Page* Pages::under_hand() {
   while (!may_be_marked_.empty()) {
     if (hand_ == kNoPage) hand_ = bounded(draw(seed_, 0, 0), may_be_marked_.size());
     if (hand_ >= may_be_marked_.size()) hand_ = 0;
-    Page& page = table_[slot_of(may_be_marked_[hand_])];
-    if (page.number == may_be_marked_[hand_] && page.present) return &page;
-    // It has been unmapped since.
-    markable_ -= page.small_pages();
+    Page& page = table_[slot_of(may_be_marked_[hand_].number)];
+    if (page.present && page.markable) return &page;
+    // It has been unmapped since, and perhaps mapped with a placement.
+    page.listed = false;
+    markable_ -= may_be_marked_[hand_].small_pages;
     may_be_marked_[hand_] = may_be_marked_.back();
     may_be_marked_.pop_back();
   }

@@ -46,6 +46,8 @@ class Pages {
     u32 bits;    ///< kSmallPageBits or kHugePageBits
     u8 home = 0;
     bool present = false, marked = false;
+    bool markable = false;          ///< its mapping has no placement of its own
+    bool listed = false;            ///< in may_be_marked_, perhaps by an earlier mapping
     bool loaded_from_afar = false;  ///< a thread of another cluster than the home's wrote it outside virtual time
     [[nodiscard]] u64 bytes() const { return u64{1} << bits; }
     [[nodiscard]] u64 small_pages() const { return bytes() >> kSmallPageBits; }
@@ -99,9 +101,12 @@ class Pages {
   std::vector<Mapping> mappings_;  // by address
   std::vector<Page> table_;        // open addressing by number
   u64 used_ = 0;
-  std::vector<u64> may_be_marked_;  // numbers of pages that are present, and are where their first user was
-  u64 markable_ = 0;                // pages of 4 KiB in them
-  u64 hand_ = kNoPage;              // in may_be_marked_: the next page; kNoPage before the first mark
+  struct Markable {
+    u64 number, small_pages;
+  };
+  std::vector<Markable> may_be_marked_;  // pages that are present, or were, and are where their first user was
+  u64 markable_ = 0;                     // pages of 4 KiB in them
+  u64 hand_ = kNoPage;                   // in may_be_marked_: the next page; kNoPage before the first mark
   bool any_huge_ = false;
   Ticks writer_until_ = 0, readers_until_ = 0, waited_ = 0;
 };

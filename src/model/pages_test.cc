@@ -1,6 +1,8 @@
 #include "src/model/pages.h"
 
+#include <map>
 #include <set>
+#include <vector>
 
 #include "src/model/machine_file.h"
 #include "src/testing/catch.h"
@@ -160,6 +162,30 @@ TEST_CASE(
     firsts.insert(marked[0]);
   }
   CHECK(firsts.size() > 5);
+}
+
+TEST_CASE("Model pages: a page that is mapped again is marked as often as the others") {
+  Parameters p = haswell();
+  p.kernel.marks_per_s = 1e6;
+  p.kernel.mark_period_ms = 1;
+  Pages pages(p, 1);
+  for (u64 again = 0; again < 5; ++again) {
+    pages.map(kBase, 4 * kPage, {}, false);
+    for (u64 i = 0; i < 4; ++i) (void)fault(pages, kBase + i * kPage, 0, 0);
+    if (again < 4) pages.unmap(kBase, 2 * kPage);
+  }
+  std::map<u64, u64> marks;
+  for (u32 us = 1; us <= 3000; ++us) {
+    while (const Pages::Page* const page = pages.next_mark(ticks(us * 1e3))) {
+      ++marks[page->number];
+      (void)fault(pages, page->number << kSmallPageBits, 0, 0);
+    }
+  }
+  CHECK(marks.size() == 4);
+  for (const auto& [number, count] : marks) CHECK(count == 3);
+  pages.map(kBase, kPage, {Homes::Kind::kBind, 0b1}, false);
+  (void)fault(pages, kBase, 0, ticks(3e6));
+  while (const Pages::Page* const page = pages.next_mark(ticks(9e6))) CHECK(page->number != kBase >> kSmallPageBits);
 }
 
 TEST_CASE("Model pages: an unmapped page is not marked") {
