@@ -109,6 +109,20 @@ class Sized {
     typename Reclaimer::ThreadState reclaim_;
   };
 
+  /// The values of a group of keys, in the order of the keys. Valid during the visit.
+  class FoundValues {
+   public:
+    explicit FoundValues(std::span<const Found> words) : words_(words) {}
+    std::size_t size() const { return words_.size(); }
+    /// Returns the value of key i of the group; nothing if the key is absent.
+    std::optional<ByteSpan> operator[](std::size_t i) const {
+      return words_[i] ? std::optional(Store::bytes(*words_[i])) : std::nullopt;
+    }
+
+   private:
+    std::span<const Found> words_;
+  };
+
   /// Makes an empty index: `values` describes the memory of the values, and the rest are the arguments of Map. Throws
   /// as Map's constructor does.
   template <class... Arguments>
@@ -166,6 +180,18 @@ class Sized {
   std::size_t use_batch(ThreadState& me, std::span<const Raw> keys, Visit&& visit,
                         BatchOrder order = BatchOrder::kSideBySide) const {
     return visit_batch<true>(me, keys, visit, order);
+  }
+  /// Marks values as use_batch does, and calls `visit(first, FoundValues)` for those of up to kMostInAttempt keys at a
+  /// time, from keys[first] on. So a caller that has a virtual call for its visits makes one a group.
+  template <class Visit>
+  void use_groups(ThreadState& me, std::span<const Raw> keys, Visit&& visit,
+                  BatchOrder order = BatchOrder::kSideBySide) const {
+    visit_groups(me, keys, order, [&](std::size_t first, std::span<const Found> words) {
+      for (const Found& word : words) {
+        if (word) Store::mark_used(*word);
+      }
+      visit(first, FoundValues(words));
+    });
   }
   /// Returns true if the key is present. Reads no value.
   bool contains(ThreadState& me, Raw key) const { return index_.find(me.index, key).has_value(); }
@@ -418,6 +444,19 @@ class Sized {
   template <bool kMarks, class Visit>
   std::size_t visit_batch(ThreadState& me, std::span<const Raw> keys, Visit& visit, BatchOrder order) const {
     std::size_t present = 0;
+    visit_groups(me, keys, order, [&](std::size_t first, std::span<const Found> words) {
+      for (std::size_t i = 0; i < words.size(); ++i) {
+        if (!words[i]) continue;
+        ++present;
+        if constexpr (kMarks) Store::mark_used(*words[i]);
+        visit(first + i, Store::bytes(*words[i]));
+      }
+    });
+    return present;
+  }
+  /// Calls visit(first, words) for the words of up to kMostInAttempt keys, from keys[first] on, in the values' epoch.
+  template <class Visit>
+  void visit_groups(ThreadState& me, std::span<const Raw> keys, BatchOrder order, const Visit& visit) const {
     for (std::size_t first = 0; first < keys.size(); first += kMostInAttempt) {
       const std::size_t count = std::min<std::size_t>(keys.size() - first, kMostInAttempt);
       const BatchRoom<Found> room(count);
@@ -427,14 +466,8 @@ class Sized {
       for (std::size_t i = 0; i < count; ++i) {
         if (words[i]) Store::prefetch(*words[i]);
       }
-      for (std::size_t i = 0; i < count; ++i) {
-        if (!words[i]) continue;
-        ++present;
-        if constexpr (kMarks) Store::mark_used(*words[i]);
-        visit(first + i, Store::bytes(*words[i]));
-      }
+      visit(first, words);
     }
-    return present;
   }
 
   static constexpr u64 kNothing = 1;  // the word of the empty value: there is no block to free or to retire

@@ -1,0 +1,24 @@
+#pragma once
+
+// The time as a loop reads it, once a turn.
+
+#include <ctime>
+
+#include "services/kv/store.h"
+#include "src/base/types.h"
+
+namespace latchlab::kv {
+
+/// Returns the present moment, exact to a tick of the kernel (1 to 10 ms). Needs no call of the kernel.
+[[nodiscard]] inline Moment present() {
+  const auto read = [](clockid_t clock) {
+    timespec time{};
+    clock_gettime(clock, &time);
+    return time;
+  };
+  const timespec wall = read(CLOCK_REALTIME_COARSE), steady = read(CLOCK_MONOTONIC_COARSE);
+  return {.ms = i64{wall.tv_sec} * 1000 + wall.tv_nsec / 1'000'000,
+          .second = static_cast<u32>(steady.tv_sec) + 1};
+}
+
+}  // namespace latchlab::kv

@@ -1,0 +1,59 @@
+#include "services/kv/dialogue.h"
+
+#include <algorithm>
+
+namespace latchlab::kv {
+
+namespace {
+
+/// Room that a connection keeps while it is silent. A larger buffer is given back when it is empty.
+constexpr std::size_t kKept = 16 << 10;
+
+void shrink(std::string& buffer) {
+  if (buffer.capacity() > kKept) std::string().swap(buffer);
+}
+
+}  // namespace
+
+void Dialogue::receive(std::string_view bytes) {
+  const std::size_t skipped = static_cast<std::size_t>(std::min<u64>(skip_, bytes.size()));
+  skip_ -= skipped;
+  in_.erase(0, used_);
+  used_ = 0;
+  in_.append(bytes.substr(skipped));
+}
+
+void Dialogue::sent(std::size_t bytes) {
+  sent_ += bytes;
+  if (sent_ < out.size()) return;
+  out.clear();
+  sent_ = 0;
+  shrink(out);
+}
+
+void Dialogue::abandon() {
+  closing = true;
+  out.clear();
+  sent_ = 0;
+}
+
+void Dialogue::hold_back(std::size_t keys) {
+  waits = true;
+  answered_keys = keys;
+  memcached = MemcachedParser(memcached_limits());
+  resp = RespParser(resp_limits());
+}
+
+void Dialogue::drop(std::size_t bytes, u64 skip) {
+  used_ += bytes;
+  const std::size_t skipped = static_cast<std::size_t>(std::min<u64>(skip, input().size()));
+  used_ += skipped;
+  skip_ += skip - skipped;
+  needed = 0;
+  if (used_ < in_.size()) return;
+  in_.clear();
+  used_ = 0;
+  shrink(in_);
+}
+
+}  // namespace latchlab::kv

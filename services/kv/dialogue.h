@@ -1,0 +1,96 @@
+#pragma once
+
+// What a connection says and is answered, without a socket: bytes in, bytes out, and what the protocol must remember
+// between turns. The loop moves the bytes (loop.h), and a turn answers them (turn.h).
+//
+//     in    | used | a whole command | a whole command | the beginning of one |        views of commands point here
+//     out   | sent | answers that the socket has not taken yet |
+//
+// A command is dropped from `in` when its answer is complete. A lookup of many keys may fill `out` before that. Then the
+// dialogue is full: it remembers how many keys it has answered, and the next turn parses the command again and goes on
+// behind them. So nothing that was parsed is kept between turns, and `out` stays within its limit and one value.
+
+#include <cstddef>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "services/kv/server.h"
+#include "src/base/types.h"
+#include "src/wire/memcached.h"
+#include "src/wire/protocol.h"
+#include "src/wire/resp.h"
+
+namespace latchlab::kv {
+
+class Dialogue {
+ public:
+  /// `id` is that of the connection, for the client to see. `is_admitted`: it need not say a password.
+  Dialogue(u64 id, const Limits& limits, bool is_admitted)
+      : id_(id),
+        limits_(&limits),
+        admitted(is_admitted),
+        memcached(memcached_limits()),
+        resp(resp_limits()) {}
+
+  [[nodiscard]] u64 id() const { return id_; }
+
+  // The loop's side.
+
+  /// Adds what the client has sent. Views of commands are invalid afterwards.
+  void receive(std::string_view bytes);
+  /// Notes that the client sends nothing more.
+  void end_input() { ended_ = true; }
+  /// Notes that the client is gone: nothing is answered or sent any more.
+  void abandon();
+  /// Returns true if more input is of use: the answers so far are not too many, and the connection does not close.
+  [[nodiscard]] bool wants_input() const { return !closing && !ended_ && unsent().size() < limits_->most_output_bytes; }
+  [[nodiscard]] std::string_view unsent() const { return std::string_view(out).substr(sent_); }
+  void sent(std::size_t bytes);
+  /// Returns true if nothing is left to answer or to send, so that the socket can be closed.
+  [[nodiscard]] bool over() const { return unsent().empty() && (closing || (ended_ && !waits)); }
+  /// Returns the bytes that the dialogue keeps.
+  [[nodiscard]] std::size_t bytes() const { return in_.capacity() + out.capacity(); }
+
+  // The turn's side.
+
+  [[nodiscard]] std::string_view input() const { return std::string_view(in_).substr(used_); }
+  /// Drops bytes at the front of the input, and `skip` further ones as they come.
+  void drop(std::size_t bytes, u64 skip = 0);
+  /// Notes that the answers have reached their limit, when so many keys of the lookup at the front of the input were
+  /// answered. The parsers may have seen what comes after it, and begin anew.
+  void hold_back(std::size_t keys);
+  /// Returns true if the answers have reached their limit.
+  [[nodiscard]] bool full() const { return unsent().size() >= limits_->most_output_bytes; }
+
+ private:
+  [[nodiscard]] MemcachedLimits memcached_limits() const { return {.most_value_bytes = limits_->most_value_bytes}; }
+  [[nodiscard]] RespLimits resp_limits() const {
+    return {.most_bulk_bytes = limits_->most_value_bytes, .most_command_bytes = 4 * limits_->most_value_bytes};
+  }
+
+  u64 id_;
+  const Limits* limits_;
+  std::string in_;
+  std::size_t used_ = 0, sent_ = 0;
+  u64 skip_ = 0;
+  bool ended_ = false;
+
+ public:
+  std::string out;
+  bool admitted;
+  bool closing = false;  ///< the input is not looked at any more; what is in `out` is still sent
+  bool waits = false;    ///< the input may have a whole command that is not answered yet, since the dialogue was full
+  std::size_t answered_keys = 0;    ///< of the lookup at the front of the input
+  std::size_t needed = 0;           ///< bytes of input before another look can get further
+  std::optional<Protocol> protocol;  ///< nothing: no byte has come
+  RespVersion resp_version = RespVersion::kResp2;
+  std::string name;                   ///< of the client, by CLIENT SETNAME
+  std::unique_ptr<Store::Walk> walk;  ///< that SCAN has begun
+  u64 cursor = 0;                     ///< by which the client goes on with it
+  MemcachedParser memcached;
+  RespParser resp;
+};
+
+}  // namespace latchlab::kv

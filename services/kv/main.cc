@@ -1,0 +1,136 @@
+// The server: one process, one store, one loop a thread. options.h has the grammar of the command line.
+
+#include <sys/resource.h>
+
+#include <csignal>
+#include <cstdio>
+#include <exception>
+#include <memory>
+#include <random>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "services/kv/clock.h"
+#include "services/kv/loop.h"
+#include "services/kv/metrics.h"
+#include "services/kv/options.h"
+#include "services/kv/server.h"
+#include "services/kv/socket.h"
+#include "services/kv/store_kinds.h"
+#include "src/base/error.h"
+#include "src/base/printable.h"
+
+namespace latchlab::kv {
+
+namespace {
+
+/// Makes room for the files of all connections. Throws InputError if the system does not grant it.
+void allow_files(const ServeCommand& command) {
+  constexpr rlim_t kOthers = 64;  // of the loops, the listeners, the program
+  const rlim_t wanted = command.server.limits.most_connections + kOthers + command.server.threads * 4;
+  rlimit limit{};
+  getrlimit(RLIMIT_NOFILE, &limit);
+  if (limit.rlim_cur >= wanted) return;
+  if (limit.rlim_max < wanted) {
+    throw InputError("--most-connections=" + std::to_string(command.server.limits.most_connections) + " needs " +
+                     std::to_string(wanted) + " open files, and the system grants " + std::to_string(limit.rlim_max) +
+                     " (ulimit -n)");
+  }
+  limit.rlim_cur = wanted;
+  setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+u64 random_seed() {
+  std::random_device device;
+  return u64{device()} << 32 | device();
+}
+
+/// Serves until SIGTERM or SIGINT.
+void serve(const ServeCommand& command, const StoreKinds& kinds) {
+  const StoreKind& kind = kinds.find(command.server.store);
+  if (command.server.threads > 1 && !kind.many_writers)
+    throw InputError("--sync=" + kind.policy + " allows one thread that writes; give --threads=1");
+  allow_files(command);
+
+  // Before any thread begins, so that all threads leave these signals to this one.
+  sigset_t ends;
+  sigemptyset(&ends);
+  sigaddset(&ends, SIGTERM);
+  sigaddset(&ends, SIGINT);
+  pthread_sigmask(SIG_BLOCK, &ends, nullptr);
+
+  Server server(command.server, kind.make(command.server.store, random_seed()), present());
+  std::vector<File> files;
+  std::vector<std::vector<Listener>> listeners(command.server.threads);
+  for (const Address& address : command.addresses) {
+    for (std::size_t i = 0; i < listeners.size(); ++i) {
+      if (i == 0 || !address.is_unix()) files.push_back(listen_at(address, listeners.size() > 1));
+      listeners[i].push_back({.file = files.back().number(), .is_unix = address.is_unix(), .shared = address.is_unix()});
+    }
+  }
+  std::unique_ptr<Metrics> metrics;
+  if (!command.metrics.empty()) metrics = std::make_unique<Metrics>(server, command.metrics.front());
+
+  std::vector<std::unique_ptr<Loop>> loops(listeners.size());
+  std::vector<std::exception_ptr> failures(listeners.size());
+  std::atomic<std::size_t> begun{0};
+  std::vector<std::thread> threads;
+  for (std::size_t i = 0; i < loops.size(); ++i) {
+    threads.emplace_back([&, i] {
+      try {
+        loops[i] = std::make_unique<Loop>(server, listeners[i]);
+        begun.fetch_add(1, kRelease);  // pairs with the load below
+        begun.notify_one();
+        loops[i]->run();
+      } catch (...) {
+        failures[i] = std::current_exception();
+        kill(getpid(), SIGTERM);
+      }
+      loops[i].reset();
+    });
+  }
+  for (std::size_t now = 0; now < loops.size(); now = begun.load(kAcquire)) {  // pairs with the add above
+    begun.wait(now, kAcquire);
+  }
+  for (const Address& address : command.addresses) std::fprintf(stderr, "serve: listens at %s\n", address.text.c_str());
+  int signal = 0;
+  sigwait(&ends, &signal);
+  for (const auto& loop : loops) loop->stop();
+  for (std::thread& thread : threads) thread.join();
+  for (const std::exception_ptr& failure : failures) {
+    if (failure) std::rethrow_exception(failure);
+  }
+}
+
+int run(const std::vector<std::string>& words) {
+  StoreKinds kinds;
+  add_all(kinds);
+  const bool asks = !words.empty() && words.front() == "missing-pairs";  // asked by ./bench
+  const ServeCommand command = parse_serve({words.begin() + asks, words.end()});
+  if (command.help) {
+    std::fputs(kServeHelp.data(), stdout);
+  } else if (asks) {
+    if (kinds.lacks(command.server.store))
+      std::printf("%s:%s\n", command.server.store.index.name.c_str(), command.server.store.sync.name.c_str());
+  } else {
+    serve(command, kinds);
+  }
+  return 0;
+}
+
+}  // namespace
+
+}  // namespace latchlab::kv
+
+int main(int argc, char** argv) {
+  try {
+    return latchlab::kv::run({argv + 1, argv + argc});
+  } catch (const latchlab::InputError& error) {
+    std::fprintf(stderr, "serve: %s\n", error.what());
+    return 2;
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "serve: %s\n", latchlab::printable(error.what()).c_str());
+    return 1;
+  }
+}

@@ -1,0 +1,36 @@
+#pragma once
+
+// The meaning of memcached's commands over the store. The rules are those of memcached 1.6.18, as its protocol.txt and
+// its tests state them. The codecs are in src/wire/memcached.h and memcached_answers.h.
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "services/kv/server.h"
+#include "src/base/types.h"
+#include "src/wire/memcached.h"
+
+namespace latchlab::kv {
+
+/// Returns true if a command does nothing but look up its keys, so that a turn may look them up with those of others:
+/// get, gets, and mg unless it makes or touches an item.
+[[nodiscard]] bool is_lookup(const MemcachedCommand& command);
+
+/// Appends what a lookup answers for one key: the item, or what stands for a miss.
+void append_lookup(std::string& out, const Desk& desk, const MemcachedCommand& command, std::string_view key,
+                   const std::optional<Item>& item);
+/// Appends the end of a lookup's answer, after its last key.
+void append_lookup_end(std::string& out, const MemcachedCommand& command);
+
+/// Answers a command that is no lookup and not quit. Never throws: memory that is out is an error of the command.
+void answer(const Desk& desk, const MemcachedCommand& command, std::string& out);
+
+/// Does what a set or ms does whose value was too large: it removes the old item.
+void answer_too_large(const Desk& desk, const MemcachedCommand& command);
+
+/// Returns the moment, in milliseconds since 1970, that an expiry time of memcached means; 0 for never. Up to 30 days
+/// are seconds from now, more are seconds since 1970, and negative times are over.
+[[nodiscard]] i64 expiry_of(i64 exptime, Moment now);
+
+}  // namespace latchlab::kv

@@ -1,0 +1,54 @@
+#include "services/kv/metrics.h"
+
+#include <poll.h>
+#include <sys/socket.h>
+
+#include <array>
+#include <string>
+#include <string_view>
+
+#include "services/kv/clock.h"
+#include "services/kv/statistics.h"
+
+namespace latchlab::kv {
+
+Metrics::Metrics(const Server& server, const Address& address)
+    : server_(server), listener_(listen_at(address, false)), thread_([this] { run(); }) {}
+
+Metrics::~Metrics() {
+  stops_.store(true, kRelaxed);
+  shutdown(listener_.number(), SHUT_RDWR);  // wakes the poll
+  thread_.join();
+}
+
+void Metrics::run() {
+  // Relaxed: nothing but the end depends on it. Should the shutdown come between the look and the poll, the poll ends at
+  // once, too.
+  while (!stops_.load(kRelaxed)) {
+    pollfd wait{.fd = listener_.number(), .events = POLLIN, .revents = 0};
+    if (poll(&wait, 1, 1000) <= 0) continue;
+    const File client(accept4(listener_.number(), nullptr, nullptr, SOCK_CLOEXEC));
+    if (client) answer(client);
+  }
+}
+
+void Metrics::answer(const File& client) const {
+  const timeval patience{.tv_sec = 1, .tv_usec = 0};
+  setsockopt(client.number(), SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
+  setsockopt(client.number(), SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience);
+  std::array<char, 4096> request;
+  const ssize_t got = recv(client.number(), request.data(), request.size(), 0);
+  if (got <= 0) return;
+  const std::string_view text(request.data(), static_cast<std::size_t>(got));
+  const bool known = text.starts_with("GET /metrics ") || text.starts_with("GET / ");
+  const std::string body = known ? prometheus_text(server_, present()) : "there is /metrics\n";
+  std::string answer = known ? "HTTP/1.0 200 OK\r\n" : "HTTP/1.0 404 Not Found\r\n";
+  answer += "Content-Type: text/plain; version=0.0.4\r\nContent-Length: " + std::to_string(body.size()) + "\r\n\r\n" + body;
+  for (std::string_view rest = answer; !rest.empty();) {
+    const ssize_t sent = send(client.number(), rest.data(), rest.size(), MSG_NOSIGNAL);
+    if (sent <= 0) return;
+    rest.remove_prefix(static_cast<std::size_t>(sent));
+  }
+}
+
+}  // namespace latchlab::kv

@@ -1,0 +1,120 @@
+#include "services/kv/options.h"
+
+#include <algorithm>
+#include <functional>
+#include <limits>
+#include <map>
+#include <optional>
+
+#include "src/base/error.h"
+#include "src/base/quantity.h"
+
+namespace latchlab::kv {
+
+const std::string_view kServeHelp =
+    R"(./bench serve [OPTION...]    serves items under keys, to clients of memcached and of redis
+
+  --index=SPEC             the index of the store; default: cuckoo
+  --sync=SPEC              its policy; default: olc
+  --listen=ADDRESS         HOST:PORT, [HOST]:PORT or unix:PATH; may be given several times; default: 127.0.0.1:11211
+  --auth=FILE              admits only clients that say a name and a password in FILE, which has lines name:password
+  --open-to-the-network    admits all clients, also where --listen lets other machines in
+  --threads=N              loops; default: 1
+  --limit=BYTES            the most memory of the store, which evicts beyond it; default: none
+  --gather=off|turn|N      how many keys are looked up together: one, all of a turn, or up to N; default: turn
+  --hugepages=off|thp      pages of the store; default: off
+  --most-value=BYTES       the longest value, 1Ki to 16Mi less 64Ki; default: 1Mi
+  --most-connections=N     default: 1024
+  --idle=SECONDS           closes connections that were silent for so long; 0: none; default: 3600
+  --metrics=ADDRESS        answers requests of HTTP with all counts, in Prometheus' text format; on this machine only
+
+Passwords and values cross the network as they are: let a proxy do TLS. SIGTERM and SIGINT answer what has come, and end.
+)";
+
+namespace {
+
+[[noreturn]] void refuse(std::string_view option, std::string_view value, std::string_view right) {
+  throw InputError(std::string(option) + ": '" + std::string(value) + "' is not " + std::string(right));
+}
+
+u64 number(std::string_view option, std::string_view value, u64 least, u64 most) {
+  const std::optional<Scaled> scaled = count_of(value);
+  if (!scaled || !scaled->fits || scaled->value < least || scaled->value > most)
+    refuse(option, value, "a number from " + count_text(least) + " to " + count_text(most));
+  return scaled->value;
+}
+
+void check(const ServeCommand& command, bool open) {
+  if (open && command.server.secrets)
+    throw InputError("--open-to-the-network admits all clients, and --auth only some; give one of them");
+  for (const Address& address : command.addresses) {
+    if (!address.is_local() && !open && !command.server.secrets)
+      throw InputError("--listen: " + address.text +
+                       " lets other machines in; say by whom: --auth=FILE, or --open-to-the-network for all");
+  }
+  if (!command.metrics.empty() && !command.metrics.front().is_local())
+    throw InputError("--metrics: " + command.metrics.front().text + " lets other machines in; only this one may");
+}
+
+}  // namespace
+
+ServeCommand parse_serve(const std::vector<std::string>& words) {
+  ServeCommand command;
+  ServerOptions& server = command.server;
+  Limits& limits = server.limits;
+  bool open = false;
+  using Take = std::function<void(std::string_view option, std::string_view value)>;
+  const std::map<std::string_view, Take> known{
+      {"--index", [&](auto, auto value) { server.store.index = Spec::parse(value); }},
+      {"--sync", [&](auto, auto value) { server.store.sync = Spec::parse(value); }},
+      {"--listen", [&](auto option, auto value) { command.addresses.push_back(Address::parse(option, value)); }},
+      {"--auth", [&](auto, auto value) { server.secrets = Secrets::read(std::string(value)); }},
+      {"--threads", [&](auto option, auto value) { server.threads = static_cast<u32>(number(option, value, 1, 1024)); }},
+      {"--limit", [&](auto option, auto value) { server.store.limit = number(option, value, 16 << 20, u64{1} << 50); }},
+      {"--gather",
+       [&](auto option, auto value) {
+         server.gather.keys = value == "off"    ? 1
+                              : value == "turn" ? Gather::kTurn
+                                                : number(option, value, 2, Gather::kTurn);
+       }},
+      {"--hugepages",
+       [&](auto option, auto value) {
+         if (value != "off" && value != "thp") refuse(option, value, "off or thp");
+         server.store.huge_pages = value == "thp";
+       }},
+      {"--most-value",
+       [&](auto option, auto value) { limits.most_value_bytes = number(option, value, 1 << 10, (16 << 20) - (64 << 10)); }},
+      {"--most-connections",
+       [&](auto option, auto value) { limits.most_connections = static_cast<u32>(number(option, value, 1, 1 << 20)); }},
+      {"--idle", [&](auto option, auto value) { limits.idle_seconds = static_cast<u32>(number(option, value, 0, 1 << 30)); }},
+      {"--metrics",
+       [&](auto option, auto value) {
+         if (!command.metrics.empty()) throw InputError("--metrics is given twice");
+         command.metrics.push_back(Address::parse(option, value));
+       }},
+  };
+  for (const std::string& word : words) {
+    if (word == "--help" || word == "-h") {
+      command.help = true;
+      return command;
+    }
+    if (word == "--open-to-the-network") {
+      open = true;
+      continue;
+    }
+    const std::size_t equals = word.find('=');
+    const auto take = known.find(std::string_view(word).substr(0, equals));
+    if (take == known.end()) {
+      std::string all;
+      for (const auto& [name, unused] : known) all += std::string(name) + "=, ";
+      throw InputError("serve: '" + word + "' has no meaning here; there are " + all + "--open-to-the-network");
+    }
+    if (equals == word.npos || equals + 1 == word.size()) throw InputError(word + " needs a value: " + std::string(take->first) + "=...");
+    take->second(take->first, std::string_view(word).substr(equals + 1));
+  }
+  if (command.addresses.empty()) command.addresses.push_back(Address::parse("--listen", "127.0.0.1:11211"));
+  check(command, open);
+  return command;
+}
+
+}  // namespace latchlab::kv

@@ -1,0 +1,368 @@
+#pragma once
+
+// The store over one index under one policy (store.h). Only the generated units of stores, and tests, include this: it
+// compiles the index.
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <memory>
+#include <mutex>
+#include <new>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "indexes/sized.h"
+#include "services/kv/store.h"
+#include "src/base/batching.h"
+#include "src/base/error.h"
+#include "src/base/types.h"
+#include "src/memory/memory_config.h"
+#include "src/stats/shared_counts.h"
+#include "sync/synchronized.h"
+
+namespace latchlab::kv {
+
+/// The counts of one session: those of StoreCounters, of which one thread at a time knows how many items of a
+/// generation have come and gone. One thread writes them, and any thread reads them, so they need no order.
+class Tally {
+ public:
+  /// Counts items that came or went, and their bytes, unless a flush that this thread knows has forgotten them.
+  void count_items(u32 generation, i64 items, i64 bytes) {
+    const u32 known = generation_.load(kRelaxed);
+    if (generation < known) return;
+    if (generation > known) {
+      items_.store(0, kRelaxed);
+      bytes_.store(0, kRelaxed);
+      generation_.store(generation, kRelaxed);
+    }
+    items_.store(items_.load(kRelaxed) + static_cast<u64>(items), kRelaxed);
+    bytes_.store(bytes_.load(kRelaxed) + static_cast<u64>(bytes), kRelaxed);
+  }
+  /// Adds the counts; those of items only if they are of this generation. One thread may have removed what another has
+  /// stored. So only the sum over all threads is a number of items.
+  void add_to(StoreCounters& sum, u32 generation) const {
+    events.add_to(sum);
+    if (generation_.load(kRelaxed) != generation) return;
+    sum.items += items_.load(kRelaxed);
+    sum.bytes += bytes_.load(kRelaxed);
+  }
+
+  SharedCounts<StoreCounters> events;  ///< but for items and bytes
+
+ private:
+  alignas(kFalseSharingBytes) std::atomic<u32> generation_{0};
+  std::atomic<u64> items_{0}, bytes_{0};  // modulo 2^64
+};
+
+/// The store over `Map`, a Synchronized with numbers as keys.
+template <class Map>
+  requires(Map::kWalksBesideWriters)
+class StoreOf final : public Store {
+  using Index = Sized<Map>;
+
+ public:
+  StoreOf(const StoreOptions& options, u64 seed) : StoreOf(options, seed, memory_of(options)) {}
+
+  std::unique_ptr<Store::Session> join() override {
+    const std::scoped_lock lock(mutex_);
+    tallies_.push_back(std::make_unique<Tally>());
+    return std::make_unique<Session>(*this, *tallies_.back());
+  }
+
+  void flush(i64 at, Moment now) override {
+    flush_at_.store(at == 0 ? now.ms : at, kRelaxed);
+    (void)generation(now);
+  }
+
+  StoreCounters counters() const override {
+    const std::scoped_lock lock(mutex_);
+    StoreCounters sum;
+    for (const auto& tally : tallies_) tally->add_to(sum, generation_.load(kRelaxed));
+    return sum;
+  }
+
+  u64 reserved() const override {
+    const SizedFootprint bytes = index_.bytes();
+    return limit_.bytes() == 0 ? bytes.index.reserved + bytes.values.reserved : limit_.charged();
+  }
+
+ private:
+  /// The most dead items that a step of the sweep removes.
+  static constexpr std::size_t kMostSwept = 16;
+
+  class Walk final : public Store::Walk {
+   public:
+    typename Index::Walk walk;
+  };
+
+  class Session final : public Store::Session {
+   public:
+    Session(StoreOf& store, Tally& tally) : store_(store), tally_(tally), me_(store.index_.join()) {}
+
+    void find(std::span<const Key> keys, Moment now, bool alone,
+              FunctionRef<void(std::size_t first, Items items)> visit) override {
+      std::array<u64, kMostInAttempt> hashes;
+      std::array<std::optional<Item>, kMostInAttempt> items;
+      const u32 generation = store_.generation(now);
+      const std::size_t most = alone ? 1 : kMostInAttempt;
+      for (std::size_t first = 0; first < keys.size(); first += most) {
+        const std::span<const Key> group = keys.subspan(first, std::min(most, keys.size() - first));
+        const auto show = [&](std::size_t i, std::optional<ByteSpan> bytes) {
+          items[i] = bytes ? live(*bytes, group[i].text, generation, now) : std::nullopt;
+        };
+        if (group.size() == 1) {
+          // Inside the visit the item is valid; a miss is told after it.
+          if (store_.index_.use(me_, group[0].hash, [&](ByteSpan bytes) {
+                show(0, bytes);
+                visit(first, Items(items.data(), 1));
+              }))
+            continue;
+          items[0].reset();
+          visit(first, Items(items.data(), 1));
+          continue;
+        }
+        for (std::size_t i = 0; i < group.size(); ++i) hashes[i] = group[i].hash;
+        store_.index_.use_groups(me_, std::span<const u64>(hashes.data(), group.size()),
+                                 [&](std::size_t, const typename Index::FoundValues& found) {
+                                   for (std::size_t i = 0; i < found.size(); ++i) show(i, found[i]);
+                                   visit(first, Items(items.data(), found.size()));
+                                 });
+      }
+    }
+
+    Effect change(const Key& key, Moment now, FunctionRef<Wish(const Item* before)> decide) override {
+      return with_room([&] {
+        const u32 generation = store_.generation(now);
+        Seen seen;
+        const auto step = [&](std::optional<ByteSpan> bytes) -> latchlab::Change {
+          const std::optional<Item> before = seen.look(bytes, key.text, generation, now);
+          const Wish wish = decide(before ? &*before : nullptr);
+          seen.stored = 0;
+          switch (wish.kind()) {
+            case Wish::Kind::kLeave: return latchlab::Change::leave();
+            case Wish::Kind::kErase: return latchlab::Change::erase();
+            case Wish::Kind::kPut: break;
+          }
+          ByteSpan second = as_bytes(wish.second());
+          const ByteSpan first = as_bytes(wish.first());
+          begin_item(wish.fields(), key.text, generation);
+          if (wish.second().empty()) {
+            second = first;
+          } else {
+            room_.insert(room_.end(), first.begin(), first.end());
+          }
+          seen.stored = room_.size() + second.size();
+          return latchlab::Change::to(room_, second);
+        };
+        const Effect effect = store_.index_.modify(me_, key.hash, step);
+        return told(effect, seen, generation);
+      });
+    }
+
+    Effect put(const Key& key, Moment now, const ItemFields& fields, std::string_view value) override {
+      return with_room([&] {
+        const u32 generation = store_.generation(now);
+        begin_item(fields, key.text, generation);
+        room_.insert(room_.end(), as_bytes(value).begin(), as_bytes(value).end());
+        Seen seen;
+        seen.stored = room_.size();
+        const bool added = store_.index_.upsert(me_, key.hash, room_, [&](ByteSpan before) {
+          (void)seen.look(before, key.text, generation, now);
+        });
+        return told(added ? Effect::kInserted : Effect::kReplaced, seen, generation);
+      });
+    }
+
+    void prefetch(std::span<const Key> keys) override {
+      if constexpr (Index::kHints) {
+        std::array<u64, kMostInAttempt> hashes;
+        for (std::size_t first = 0; first < keys.size(); first += hashes.size()) {
+          const std::size_t count = std::min(hashes.size(), keys.size() - first);
+          for (std::size_t i = 0; i < count; ++i) hashes[i] = keys[first + i].hash;
+          store_.index_.prefetch(me_, std::span<const u64>(hashes.data(), count), Hint::kChange);
+        }
+      }
+    }
+
+    std::size_t sweep(std::size_t most, Moment now) override {
+      const u32 generation = store_.generation(now);
+      struct Dead {
+        u64 hash, cas;
+      };
+      std::array<Dead, kMostSwept> dead;
+      std::size_t count = 0;
+      store_.index_.walk_on(me_, sweep_, most, [&](u64 hash, ByteSpan bytes) {
+        const Item item(bytes);
+        if (count < dead.size() && !is_live(item, generation, now)) dead[count++] = {hash, item.cas()};
+      });
+      std::size_t removed = 0;
+      for (const auto& [hash, cas] : std::span(dead.data(), count)) {
+        Seen seen;
+        const auto step = [&](std::optional<ByteSpan> bytes) {
+          const bool same = bytes && Item(*bytes).cas() == cas;
+          if (same) (void)seen.look(bytes, Item(*bytes).key(), generation, now);
+          return same ? latchlab::Change::erase() : latchlab::Change::leave();
+        };
+        removed += told(store_.index_.modify(me_, hash, step), seen, generation) != Effect::kNone ||
+                   seen.kind != Seen::Kind::kNothing;
+      }
+      return removed;
+    }
+
+    std::unique_ptr<Store::Walk> begin_walk() override { return std::make_unique<Walk>(); }
+    bool walk_on(Store::Walk& walk, std::size_t most, Moment now,
+                 FunctionRef<void(const Item& item)> visit) override {
+      const u32 generation = store_.generation(now);
+      return store_.index_.walk_on(me_, static_cast<Walk&>(walk).walk, most, [&](u64, ByteSpan bytes) {
+        if (const Item item(bytes); is_live(item, generation, now)) visit(item);
+      });
+    }
+
+    u64 next_cas() override { return store_.next_cas_.fetch_add(1, kRelaxed); }
+    void idle() override { store_.index_.idle(me_); }
+
+   private:
+    /// The item that an operation has found under its hash, and the size of the one that it stores.
+    struct Seen {
+      enum class Kind : u8 { kNothing, kLive, kExpired, kCollision };
+      Kind kind = Kind::kNothing;
+      bool fetched = false;
+      u32 generation = 0;
+      std::size_t bytes = 0;
+      std::size_t stored = 0;
+
+      /// Notes what is there, and returns it if it is live.
+      std::optional<Item> look(std::optional<ByteSpan> found, std::string_view key, u32 current, Moment now) {
+        kind = Kind::kNothing;
+        if (!found) return std::nullopt;
+        const Item item(*found);
+        bytes = found->size();
+        generation = item.generation();
+        fetched = (item.recent() & Recent::kFetched) != 0;
+        kind = !is_live(item, current, now) ? Kind::kExpired : item.key() != key ? Kind::kCollision : Kind::kLive;
+        return kind == Kind::kLive ? std::optional(item) : std::nullopt;
+      }
+    };
+
+    static ByteSpan as_bytes(std::string_view text) { return std::as_bytes(std::span(text)); }
+    static bool is_live(const Item& item, u32 generation, Moment now) {
+      return item.generation() == generation && (item.expires() == 0 || item.expires() > now.ms);
+    }
+    static std::optional<Item> live(ByteSpan bytes, std::string_view key, u32 generation, Moment now) {
+      const Item item(bytes);
+      return item.key() == key && is_live(item, generation, now) ? std::optional(item) : std::nullopt;
+    }
+
+    /// Writes the head and the key of an item to room_.
+    void begin_item(ItemFields fields, std::string_view key, u32 generation) {
+      if (fields.cas == 0) fields.cas = next_cas();
+      fields.generation = generation;
+      fields.key_bytes = static_cast<u16>(key.size());
+      room_.resize(kItemHead);
+      Item::write_head(room_.data(), fields);
+      room_.insert(room_.end(), as_bytes(key).begin(), as_bytes(key).end());
+    }
+
+    /// Counts what an operation has done. Returns the effect as clients see it, for whom the dead are absent.
+    Effect told(Effect effect, const Seen& seen, u32 generation) {
+      const bool put = effect == Effect::kInserted || effect == Effect::kReplaced;
+      const bool removed = effect == Effect::kReplaced || effect == Effect::kErased;
+      if (put) {
+        tally_.count_items(generation, 1, static_cast<i64>(seen.stored));
+        tally_.events.add<&StoreCounters::total_items>();
+      }
+      if (!removed || seen.kind == Seen::Kind::kNothing) return effect;
+      tally_.count_items(seen.generation, -1, -static_cast<i64>(seen.bytes));
+      if (seen.kind == Seen::Kind::kLive) return effect;
+      if (seen.kind == Seen::Kind::kCollision) tally_.events.add<&StoreCounters::collisions>();
+      if (seen.kind == Seen::Kind::kExpired) {
+        tally_.events.add<&StoreCounters::expired>();
+        if (!seen.fetched) tally_.events.add<&StoreCounters::expired_unfetched>();
+      }
+      return put ? Effect::kInserted : Effect::kNone;
+    }
+
+    /// Returns run(). If memory is out, evicts items and runs it again, until the hand has gone round twice: once it
+    /// clears the marks of all items, and then it removes them.
+    template <class Run>
+    auto with_room(const Run& run) {
+      for (u32 rounds = 0;;) {
+        try {
+          return run();
+        } catch (const std::bad_alloc&) {
+          if (!store_.limited() || rounds == 2) {
+            tally_.events.add<&StoreCounters::out_of_memory>();
+            throw;
+          }
+        } catch (const IndexFull&) {
+          if (!store_.limited() || rounds == 2) {
+            tally_.events.add<&StoreCounters::out_of_memory>();
+            throw std::bad_alloc();
+          }
+        }
+        rounds += evict();
+      }
+    }
+    /// Evicts some items. Returns whether the hand has come round.
+    bool evict() {
+      const auto gone = [&](u64, ByteSpan bytes) {
+        const Item item(bytes);
+        tally_.count_items(item.generation(), -1, -static_cast<i64>(bytes.size()));
+        tally_.events.add<&StoreCounters::evictions>();
+        if ((item.recent() & Recent::kFetched) == 0) tally_.events.add<&StoreCounters::evicted_unfetched>();
+      };
+      for (;;) {
+        const Eviction step = store_.index_.evict(me_, hand_, kMostInAttempt, gone);
+        if (step.pairs != 0 || step.came_round) return step.came_round;
+      }
+    }
+
+    StoreOf& store_;
+    Tally& tally_;
+    typename Index::ThreadState me_;
+    typename Index::Walk hand_, sweep_;
+    std::vector<std::byte> room_;      // for the item of a change
+  };
+
+  StoreOf(const StoreOptions& options, u64 seed, const MemoryConfig& memory)
+      : Store(seed), limit_(memory.limit), index_(make(options, memory)) {}
+
+  static MemoryConfig memory_of(const StoreOptions& options) {
+    return {.alloc = MemoryConfig::Alloc::kArena, .thp = options.huge_pages, .limit = MemoryBudget(options.limit)};
+  }
+  static Index make(const StoreOptions& options, const MemoryConfig& memory) {
+    if constexpr (requires { typename Map::Body::Options; }) {
+      return Index(memory, options.sync, memory, options.index);
+    } else {
+      return Index(memory, options.sync, memory);
+    }
+  }
+
+  bool limited() const { return limit_.bytes() != 0; }
+
+  /// Returns the generation of items that are stored now, after a flush that is due.
+  u32 generation(Moment now) {
+    i64 at = flush_at_.load(kRelaxed);
+    if (at != 0 && at <= now.ms) [[unlikely]] {
+      // Relaxed: the generation is all that a flush changes. One thread wins, so that a flush counts once.
+      if (flush_at_.compare_exchange_strong(at, 0, kRelaxed)) generation_.fetch_add(1, kRelaxed);
+    }
+    return generation_.load(kRelaxed);
+  }
+
+  const MemoryBudget limit_;
+  Index index_;
+  std::atomic<u32> generation_{1};
+  std::atomic<i64> flush_at_{0};  // milliseconds since 1970; 0: no flush is to come
+  alignas(kFalseSharingBytes) std::atomic<u64> next_cas_{1};
+  mutable std::mutex mutex_;  // guards tallies_
+  std::vector<std::unique_ptr<Tally>> tallies_;
+};
+
+}  // namespace latchlab::kv

@@ -1,0 +1,190 @@
+#include "services/kv/turn.h"
+
+#include <algorithm>
+
+#include "services/kv/memcached_commands.h"
+#include "services/kv/resp_commands.h"
+#include "src/wire/memcached_answers.h"
+#include "src/wire/numbers.h"
+
+namespace latchlab::kv {
+
+void Turn::answer(std::span<Dialogue* const> dialogues, Moment now) {
+  now_ = now;
+  for (Dialogue* const dialogue : dialogues) dialogue->waits = false;
+  for (bool more = true; more;) {
+    more = false;
+    for (Dialogue* const dialogue : dialogues) more |= take_commands(*dialogue);
+    run_batch();
+  }
+}
+
+bool Turn::take_commands(Dialogue& dialogue) {
+  // The bytes of input whose commands are in the batch. They are dropped when the batch is rendered.
+  std::size_t ahead = 0;
+  for (;;) {
+    if (dialogue.closing || dialogue.waits) return false;
+    if (dialogue.input().size() <= ahead || (ahead == 0 && dialogue.input().size() < dialogue.needed)) return false;
+    if (dialogue.full()) {
+      if (ahead == 0) dialogue.hold_back(dialogue.answered_keys);
+      return ahead != 0;
+    }
+    if (!dialogue.protocol) dialogue.protocol = protocol_of(dialogue.input().front());
+    Taken taken = Taken::kAnswered;
+    switch (*dialogue.protocol) {
+      case Protocol::kMemcached: taken = take_memcached(dialogue, ahead); break;
+      case Protocol::kResp: taken = take_resp(dialogue, ahead); break;
+      case Protocol::kBinary:
+        dialogue.out += kBinaryRefused;
+        dialogue.closing = true;
+        return false;
+    }
+    switch (taken) {
+      case Taken::kAnswered: break;
+      case Taken::kIncomplete: return false;
+      case Taken::kMustWait: return true;
+      case Taken::kInBatch:
+        ahead += lookups_.back().used;
+        if (keys_.size() < server_.options().gather.keys) break;
+        run_batch();
+        ahead = 0;
+    }
+  }
+}
+
+Turn::Taken Turn::incomplete(Dialogue& dialogue, const Parsed& parsed, std::size_t ahead) {
+  dialogue.needed = ahead == 0 ? parsed.needed : 0;
+  return Taken::kIncomplete;
+}
+
+Turn::Taken Turn::refused(Dialogue& dialogue, const Parsed& parsed) {
+  dialogue.out += parsed.answer;
+  dialogue.closing |= parsed.close;
+  dialogue.drop(parsed.used, parsed.skip);
+  return Taken::kAnswered;
+}
+
+Turn::Taken Turn::take_memcached(Dialogue& dialogue, std::size_t ahead) {
+  if (command_count_ == commands_.size()) commands_.emplace_back();
+  MemcachedCommand& command = commands_[command_count_];
+  const Parsed parsed = dialogue.memcached.parse(dialogue.input().substr(ahead), command);
+  if (parsed.status == ParseStatus::kNeedsMore) return incomplete(dialogue, parsed, ahead);
+  if (parsed.status == ParseStatus::kCommand && dialogue.admitted && is_lookup(command)) {
+    const std::size_t first = ahead == 0 ? dialogue.answered_keys : 0;
+    if (command.verb == MemcachedVerb::kMetaGet) {
+      KeyRoom room;
+      const std::string_view text = memcached_key(command, room);
+      if (command.has('b')) {
+        // The key is in this function's memory. So the lookup is a batch of its own.
+        if (ahead != 0) return Taken::kMustWait;
+        const Key key = server_.store().key(text);
+        session_.find({&key, 1}, now_, true, [&](std::size_t, Store::Items items) {
+          append_lookup(dialogue.out, desk(), command, command.key(), items[0]);
+        });
+        dialogue.drop(parsed.used);
+        return Taken::kAnswered;
+      }
+    }
+    for (std::size_t i = first; i < command.keys.size(); ++i) keys_.push_back(server_.store().key(command.keys[i]));
+    lookups_.push_back({.kind = Lookup::Kind::kMemcached,
+                        .dialogue = &dialogue,
+                        .command = command_count_++,
+                        .keys = command.keys.size() - first,
+                        .used = parsed.used});
+    return Taken::kInBatch;
+  }
+  if (ahead != 0) return Taken::kMustWait;
+  if (parsed.status == ParseStatus::kError) {
+    if (parsed.too_large && dialogue.admitted) answer_too_large(desk(), command);
+    return refused(dialogue, parsed);
+  }
+  if (command.verb == MemcachedVerb::kQuit) {
+    dialogue.closing = true;
+  } else if (!dialogue.admitted) {
+    authenticate(dialogue, command);
+  } else {
+    kv::answer(desk(), command, dialogue.out);
+  }
+  dialogue.drop(parsed.used);
+  return Taken::kAnswered;
+}
+
+void Turn::authenticate(Dialogue& dialogue, const MemcachedCommand& command) {
+  if (command.verb != MemcachedVerb::kSet) return append_client_error(dialogue.out, "unauthenticated");
+  counts_.add<&KvCounters::auth_cmds>();
+  const std::size_t blank = command.value.find(' ');
+  const std::string_view name = command.value.substr(0, blank);
+  const std::string_view password = blank == command.value.npos ? "" : command.value.substr(blank + 1);
+  dialogue.admitted = server_.options().secrets->admit(name, password);
+  if (dialogue.admitted) return append_status(dialogue.out, MemcachedStatus::kStored);
+  counts_.add<&KvCounters::auth_errors>();
+  append_client_error(dialogue.out, "authentication failure");
+}
+
+Turn::Taken Turn::take_resp(Dialogue& dialogue, std::size_t ahead) {
+  const std::string_view input = dialogue.input().substr(ahead);
+  const Parsed parsed = dialogue.resp.parse(input, resp_);
+  if (parsed.status == ParseStatus::kNeedsMore) return incomplete(dialogue, parsed, ahead);
+  if (parsed.status == ParseStatus::kCommand && dialogue.admitted && is_lookup(resp_)) {
+    // The words of an inline command with quotes are in the command itself, which the next one overwrites.
+    const bool in_input = resp_[0].data() >= input.data() && resp_[0].data() < input.data() + input.size();
+    if (!in_input && ahead != 0) return Taken::kMustWait;
+    const std::size_t first = ahead == 0 ? dialogue.answered_keys : 0;
+    for (std::size_t i = first + 1; i < resp_.size(); ++i) keys_.push_back(server_.store().key(resp_[i]));
+    lookups_.push_back({.kind = is_mget(resp_) ? Lookup::Kind::kMget : Lookup::Kind::kGet,
+                        .dialogue = &dialogue,
+                        .command = 0,
+                        .keys = resp_.size() - 1 - first,
+                        .used = parsed.used});
+    if (in_input) return Taken::kInBatch;
+    run_batch();
+    return Taken::kAnswered;
+  }
+  if (ahead != 0) return Taken::kMustWait;
+  if (parsed.status == ParseStatus::kError) return refused(dialogue, parsed);
+  if (resp_.size() != 0) kv::answer(desk(), resp_, dialogue);
+  dialogue.drop(parsed.used);
+  return Taken::kAnswered;
+}
+
+void Turn::append_item(const Lookup& lookup, std::size_t key, const std::optional<Item>& item) {
+  Dialogue& dialogue = *lookup.dialogue;
+  if (lookup.kind == Lookup::Kind::kMemcached) {
+    return append_lookup(dialogue.out, desk(), commands_[lookup.command], keys_[key].text, item);
+  }
+  append_lookup(dialogue, desk(), item);
+}
+
+void Turn::run_batch() {
+  if (lookups_.empty()) return;
+  const bool alone = server_.options().gather.keys == 1;
+  if (keys_.size() > 1 && !alone) {
+    counts_.add<&KvCounters::batches>();
+    counts_.add<&KvCounters::batched_keys>(keys_.size());
+  }
+  std::size_t at = 0, of_lookup = 0;  // the lookup that is rendered, and its next key
+  session_.find(keys_, now_, alone, [&](std::size_t first, Store::Items items) {
+    for (std::size_t i = 0; i < items.size(); ++i) {
+      const Lookup& lookup = lookups_[at];
+      Dialogue& dialogue = *lookup.dialogue;
+      if (!dialogue.waits && dialogue.full()) dialogue.hold_back(dialogue.answered_keys);
+      if (!dialogue.waits) {
+        if (lookup.kind == Lookup::Kind::kMget && dialogue.answered_keys == 0) append_mget_head(dialogue, lookup.keys);
+        append_item(lookup, first + i, items[i]);
+        ++dialogue.answered_keys;
+      }
+      if (++of_lookup < lookup.keys) continue;
+      of_lookup = 0;
+      ++at;
+      if (dialogue.waits) continue;
+      if (lookup.kind == Lookup::Kind::kMemcached) append_lookup_end(dialogue.out, commands_[lookup.command]);
+      dialogue.answered_keys = 0;
+      dialogue.drop(lookup.used);
+    }
+  });
+  keys_.clear();
+  lookups_.clear();
+  command_count_ = 0;
+}
+
+}  // namespace latchlab::kv

@@ -1,0 +1,86 @@
+#pragma once
+
+// A turn: the answers to all that a loop's connections have asked.
+//
+//     dialogue A   get a b | get c | set d | get d
+//     dialogue B   get e f
+//     dialogue C   set g | get g
+//
+//     round 1      C's set is done at once, since nothing of C waits; then one batch looks up a b c, e f, g
+//     round 2      A's set; then a batch of d
+//
+// The answers of a dialogue have the order of its commands, and each command sees those before it. Commands of different
+// dialogues have no order, so lookups of all can be one batch. A change waits only if lookups of the same dialogue do:
+// then it ends the dialogue's part of the round.
+//
+// A batch is rendered straight from the items, inside the epoch of their lookup, into the dialogues' output. So a value is
+// copied once. A dialogue whose output is full keeps the rest of its commands for a later turn.
+
+#include <cstddef>
+#include <optional>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "services/kv/dialogue.h"
+#include "services/kv/server.h"
+#include "src/wire/memcached.h"
+#include "src/wire/parsed.h"
+#include "src/wire/resp.h"
+
+namespace latchlab::kv {
+
+class Turn {
+ public:
+  Turn(Server& server, Store::Session& session, KvCounts& counts)
+      : server_(server), session_(session), counts_(counts) {}
+
+  /// Answers the whole commands in the dialogues' input, as far as their output has room. A dialogue must not be there
+  /// twice. Throws std::bad_alloc only for memory outside the store.
+  void answer(std::span<Dialogue* const> dialogues, Moment now);
+
+ private:
+  /// A lookup of a batch.
+  struct Lookup {
+    enum class Kind : u8 { kMemcached, kGet, kMget };
+    Kind kind;
+    Dialogue* dialogue;
+    std::size_t command;  ///< kMemcached: its place in commands_
+    std::size_t keys;     ///< that are in the batch: those that are not answered yet
+    std::size_t used;     ///< bytes of input
+  };
+  /// The outcome of a look at the next command of a dialogue.
+  enum class Taken : u8 {
+    kAnswered,    ///< it is answered, and dropped
+    kInBatch,     ///< it is a lookup, which is now in the batch
+    kIncomplete,  ///< it has not come whole
+    kMustWait,    ///< the dialogue has lookups in the batch, and these come first
+  };
+
+  /// Answers changes and collects lookups, up to the first command that must wait. Returns true if there is one.
+  bool take_commands(Dialogue& dialogue);
+  Taken take_memcached(Dialogue& dialogue, std::size_t ahead);
+  Taken take_resp(Dialogue& dialogue, std::size_t ahead);
+  void authenticate(Dialogue& dialogue, const MemcachedCommand& command);
+  /// Notes that a command is incomplete, and from which size on it may be whole.
+  static Taken incomplete(Dialogue& dialogue, const Parsed& parsed, std::size_t ahead);
+  static Taken refused(Dialogue& dialogue, const Parsed& parsed);
+
+  /// Looks up the keys of the batch, and renders them.
+  void run_batch();
+  void append_item(const Lookup& lookup, std::size_t key, const std::optional<Item>& item);
+
+  [[nodiscard]] Desk desk() const { return {server_, session_, counts_, now_}; }
+
+  Server& server_;
+  Store::Session& session_;
+  KvCounts& counts_;
+  Moment now_;
+  std::vector<Key> keys_;
+  std::vector<Lookup> lookups_;
+  std::vector<MemcachedCommand> commands_;  // the first command_count_ belong to lookups_
+  std::size_t command_count_ = 0;
+  RespCommand resp_;
+};
+
+}  // namespace latchlab::kv
