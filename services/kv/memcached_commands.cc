@@ -22,10 +22,12 @@ using Verb = MemcachedVerb;
 /// An expiry time in the past.
 constexpr i64 kOver = 1;
 
-/// Returns the number that a value is: digits, and blanks that a decrement may have left behind.
+/// Returns the number that a value begins with, as strtoull reads it, by which memcached reads its numbers: blanks may
+/// stand in front, and anything behind a blank.
 std::optional<u64> number_of(std::string_view value) {
-  const std::size_t end = value.find_last_not_of(' ');
-  return end == value.npos ? std::nullopt : number_in<u64>(value.substr(0, end + 1));
+  constexpr std::string_view kBlanks = " \t\n\v\f\r";
+  value.remove_prefix(std::min(value.find_first_not_of(kBlanks), value.size()));
+  return signed_number_in<u64>(value.substr(0, value.find_first_of(kBlanks)));
 }
 
 /// The text of a number, in memory of its own.
@@ -35,19 +37,13 @@ class Digits {
       : size_(static_cast<std::size_t>(std::to_chars(digits_.data(), digits_.data() + digits_.size(), number).ptr -
                                        digits_.data())) {}
   std::string_view text() const { return {digits_.data(), size_}; }
-  /// Returns the text with blanks behind it up to `size`: memcached does not shorten a value in place.
-  std::string_view padded(std::size_t size) {
-    std::fill(digits_.begin() + size_, digits_.end(), ' ');
-    return {digits_.data(), std::min(digits_.size(), std::max(size_, size))};
-  }
-
  private:
   std::array<char, 20> digits_;  // as many as 2^64 - 1 has
   std::size_t size_;
 };
 
-i64 seconds_left(const ItemFields& fields, Moment now) {
-  return fields.expires == 0 ? -1 : std::max<i64>(0, (fields.expires - now.ms + 999) / 1000);
+i64 seconds_left(i64 expires, Moment now) {
+  return expires == 0 ? -1 : std::max<i64>(0, (expires - now.ms + 999) / 1000);
 }
 
 u64 idle_seconds(u32 recent, Moment now) {
@@ -67,7 +63,7 @@ MetaItem told(const ItemFields& fields, std::size_t bytes, Moment now) {
   return {.cas = fields.cas,
           .bytes = bytes,
           .flags = fields.flags,
-          .ttl = seconds_left(fields, now),
+          .ttl = seconds_left(fields.expires, now),
           .idle = idle_seconds(fields.recent, now),
           .hit = (fields.recent & Recent::kFetched) != 0,
           .stale = fields.stale,
@@ -128,7 +124,8 @@ class MemcachedCommands {
     if (!item) return append_meta(MetaStatus::kMiss, {});
     const ItemFields fields = item->fields();
     MetaItem meta = told(fields, item->value().size(), now_);
-    meta.won = wins(fields, meta) && item->win();
+    const bool wins = !meta.sent && (meta.stale || in_order(fields.expires, false).due);
+    meta.won = wins && item->win();
     if (!command_.has('u')) item->access(now_.second);
     const MetaStatus status = command_.has('v') ? MetaStatus::kValue : MetaStatus::kDone;
     append_meta(status, meta);
@@ -214,13 +211,7 @@ class MemcachedCommands {
         status = MemcachedStatus::kExists;
         return Wish::leave();
       }
-      if (before == nullptr) {
-        if (!command_.has('N') || command_.has('C')) return Wish::leave();
-        ItemFields made = fields();
-        made.expires = expiry_of(command_.vivify_exptime, now_);
-        status = MemcachedStatus::kStored;
-        return Wish::put(made, command_.value);
-      }
+      if (before == nullptr) return Wish::leave();
       if (!fits(before->value().size() + command_.value.size())) return Wish::leave();
       ItemFields joined = before->fields();
       joined.cas = desk_.session.next_cas();
@@ -240,7 +231,7 @@ class MemcachedCommands {
     const auto decide = [&](const Item* before) {
       status = MemcachedStatus::kNotFound;
       if (before == nullptr) return Wish::leave();
-      const bool stale = or_stale && command_.cas < before->cas();
+      const bool stale = or_stale && command_.cas != 0 && command_.cas < before->cas();
       status = stale || before->cas() == command_.cas ? MemcachedStatus::kStored : MemcachedStatus::kExists;
       if (status == MemcachedStatus::kExists) return Wish::leave();
       ItemFields stored = fields();
@@ -268,17 +259,21 @@ class MemcachedCommands {
     Kind kind = Kind::kAbsent;
     u64 number = 0;
     bool made = false;  ///< the item is new
+    i64 ttl = -1;       ///< that ma tells
     ItemFields fields;
   };
   Sum add_delta(bool down) {
     Sum sum;
     Digits digits(0);
+    std::string blanks;  // memcached does not shorten a value
     const auto decide = [&](const Item* before) {
       sum = {};
       if (before == nullptr) {
         if (!command_.has('N')) return Wish::leave();
         sum = {.kind = Sum::Kind::kDone, .number = command_.initial, .made = true, .fields = fields()};
-        sum.fields.expires = expiry_of(command_.vivify_exptime, now_);
+        const InOrder order = in_order(0, true);
+        sum.fields.expires = order.expires;
+        sum.ttl = order.ttl;
         digits = Digits(sum.number);
         return Wish::put(sum.fields, digits.text());
       }
@@ -297,9 +292,13 @@ class MemcachedCommands {
              .made = false,
              .fields = before->fields()};
       sum.fields.cas = desk_.session.next_cas();
-      if (command_.has('T')) sum.fields.expires = expiry_of(command_.exptime, now_);
+      const InOrder order = in_order(sum.fields.expires, false);
+      sum.fields.expires = order.expires;
+      sum.ttl = order.ttl;
       digits = Digits(sum.number);
-      return Wish::put(sum.fields, digits.padded(before->value().size()));
+      const std::size_t size = digits.text().size();
+      blanks.assign(std::max(before->value().size(), size) - size, ' ');
+      return Wish::put(sum.fields, digits.text(), blanks);
     };
     (void)change(decide);
     const bool there = sum.kind != Sum::Kind::kAbsent;
@@ -348,18 +347,22 @@ class MemcachedCommands {
         if (!command_.has('N')) return Wish::leave();
         ItemFields made = fields();
         made.flags = 0;
-        made.expires = expiry_of(command_.vivify_exptime, now_);
+        const InOrder order = in_order(0, true);
+        made.expires = order.expires;
         value.clear();
         item = told(made, 0, now_);
+        item->ttl = order.ttl;
         item->won = true;
         made.recent |= Recent::kWon;
         return Wish::put(made, {});
       }
       ItemFields touched = before->fields();
-      if (command_.has('T')) touched.expires = expiry_of(command_.exptime, now_);
+      const InOrder order = in_order(touched.expires, false);
+      touched.expires = order.expires;
       value = before->value();
-      item = told(touched, value.size(), now_);
-      item->won = wins(touched, *item);
+      item = told(before->fields(), value.size(), now_);
+      item->ttl = order.ttl;
+      item->won = !item->sent && (touched.stale || order.due);
       if (!command_.has('u')) touched.recent = accessed(*before, now_).recent;
       if (item->won) touched.recent |= Recent::kWon;
       if (!command_.has('T') && !item->won) return Wish::leave();
@@ -374,11 +377,23 @@ class MemcachedCommands {
     append_meta(item ? done : MetaStatus::kMiss, item.value_or(MetaItem()));
     if (item && done == MetaStatus::kValue) append_value(out_, value);
   }
-  /// Returns true if this client shall store the item again.
-  bool wins(const ItemFields& fields, const MetaItem& item) const {
-    if (item.sent) return false;
-    const bool due = command_.has('R') && fields.expires != 0 && item.ttl < command_.recache_exptime;
-    return fields.stale || due;
+  /// What flags make of an item's time, and tell of it. memcached goes through them in their order: t behind T tells the
+  /// new time, and before it the old one.
+  struct InOrder {
+    i64 expires = 0;   ///< in the end
+    i64 ttl = -1;      ///< that t tells
+    bool due = false;  ///< R: less time is left than the client wants
+  };
+  InOrder in_order(i64 expires, bool is_new) const {
+    InOrder order{.expires = expires};
+    for (const MetaFlag& flag : command_.meta_flags()) {
+      if (flag.letter == 'T') order.expires = expiry_of(command_.exptime, now_);
+      if (flag.letter == 'N' && is_new) order.expires = expiry_of(command_.vivify_exptime, now_);
+      const i64 left = seconds_left(order.expires, now_);
+      if (flag.letter == 't') order.ttl = left;
+      if (flag.letter == 'R') order.due = !is_new && order.expires != 0 && left < command_.recache_exptime;
+    }
+    return order;
   }
 
   void meta_set() {
@@ -443,7 +458,9 @@ class MemcachedCommands {
     const bool with_value = command_.has('v');
     const MetaStatus status = with_value ? MetaStatus::kValue : MetaStatus::kDone;
     if (is_quiet(command_, status) && !sum.made) return;  // memcached tells of a new item in any case
-    append_meta_line(out_, command_, status, told(sum.fields, digits.text().size(), now_));
+    MetaItem item = told(sum.fields, digits.text().size(), now_);
+    item.ttl = sum.ttl;
+    append_meta_line(out_, command_, status, item);
     if (with_value) append_value(out_, digits.text());
   }
 
@@ -454,7 +471,7 @@ class MemcachedCommands {
       if (!items[0]) return append_meta_line(out_, command_, MetaStatus::kMiss);
       const Item& item = *items[0];
       append_meta_debug(out_, command_,
-                        {.exptime = seconds_left(item.fields(), now_),
+                        {.exptime = item.expires() == 0 ? -1 : -seconds_left(item.expires(), now_),
                          .idle = idle_seconds(item.recent(), now_),
                          .cas = item.cas(),
                          .fetched = (item.recent() & Recent::kFetched) != 0,

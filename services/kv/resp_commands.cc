@@ -228,11 +228,11 @@ class RespCommands {
   void type() {
     look_up(key(1), [&](const Item* item) { out_.simple(item == nullptr ? "none" : "string"); });
   }
-  void expire() { set_expiry(moment(2, 1000, true)); }
-  void pexpire() { set_expiry(moment(2, 1, true)); }
-  void expireat() { set_expiry(moment(2, 1000, false)); }
-  void pexpireat() { set_expiry(moment(2, 1, false)); }
-  void set_expiry(i64 expires);
+  void expire() { set_expiry(1000, true); }
+  void pexpire() { set_expiry(1, true); }
+  void expireat() { set_expiry(1000, false); }
+  void pexpireat() { set_expiry(1, false); }
+  void set_expiry(i64 unit, bool from_now);
   void ttl() { time_left(1000); }
   void pttl() { time_left(1); }
   void time_left(i64 unit) {
@@ -349,41 +349,44 @@ void RespCommands::run() {
 }
 
 void RespCommands::set() {
+  struct Timed {
+    std::string_view name;
+    i64 unit;
+    bool from_now;
+  };
+  constexpr std::array<Timed, 4> kTimed{{{"ex", 1000, true}, {"px", 1, true}, {"exat", 1000, false}, {"pxat", 1, false}}};
   bool only_absent = false, only_present = false, keep = false, get = false;
-  std::optional<i64> expires;
+  const Timed* timed = nullptr;
+  std::size_t time = 0;  // the word with the time
   for (std::size_t i = 3; i < words_.size(); ++i) {
     const std::string_view option = words_[i];
-    const bool more = i + 1 < words_.size(), timed = expires.has_value() || keep;
+    const auto* const named = std::ranges::find_if(kTimed, [&](const Timed& one) { return is(option, one.name); });
     if (is(option, "nx") && !only_present) {
       only_absent = true;
     } else if (is(option, "xx") && !only_absent) {
       only_present = true;
     } else if (is(option, "get")) {
       get = true;
-    } else if (is(option, "keepttl") && !expires) {
+    } else if (is(option, "keepttl") && timed == nullptr) {
       keep = true;
-    } else if (is(option, "ex") && more && !timed) {
-      expires = positive_moment(++i, 1000, true);
-    } else if (is(option, "px") && more && !timed) {
-      expires = positive_moment(++i, 1, true);
-    } else if (is(option, "exat") && more && !timed) {
-      expires = positive_moment(++i, 1000, false);
-    } else if (is(option, "pxat") && more && !timed) {
-      expires = positive_moment(++i, 1, false);
+    } else if (named != kTimed.end() && i + 1 < words_.size() && !keep && (timed == nullptr || timed == named)) {
+      timed = named;
+      time = ++i;
     } else {
       refuse(kSyntax);
     }
   }
+  const i64 expires = timed == nullptr ? 0 : positive_moment(time, timed->unit, timed->from_now);
   count<&KvCounters::cmd_set>();
   if (!only_absent && !only_present && !keep && !get) {
-    (void)desk_.session.put(key(1), now_, fields(expires.value_or(0)), words_[2]);
+    (void)desk_.session.put(key(1), now_, fields(expires), words_[2]);
     return ok();
   }
   std::optional<std::string> old;
   const auto decide = [&](const Item* before) {
     if (get) old = before == nullptr ? std::nullopt : std::optional<std::string>(before->value());
     if ((only_absent && before != nullptr) || (only_present && before == nullptr)) return Wish::leave();
-    ItemFields stored = fields(expires.value_or(0));
+    ItemFields stored = fields(expires);
     if (keep && before != nullptr) stored.expires = before->expires();
     return Wish::put(stored, words_[2]);
   };
@@ -425,7 +428,7 @@ void RespCommands::add_delta(i64 delta) {
   out_.integer(sum);
 }
 
-void RespCommands::set_expiry(i64 expires) {
+void RespCommands::set_expiry(i64 unit, bool from_now) {
   bool only_without = false, only_with = false, only_later = false, only_earlier = false;
   for (std::size_t i = 3; i < words_.size(); ++i) {
     const std::string_view option = words_[i];
@@ -438,6 +441,7 @@ void RespCommands::set_expiry(i64 expires) {
   if (only_without && (only_with || only_later || only_earlier))
     refuse("ERR NX and XX, GT or LT options at the same time are not compatible");
   if (only_later && only_earlier) refuse("ERR GT and LT options at the same time are not compatible");
+  const i64 expires = moment(2, unit, from_now);
   const auto decide = [&](const Item* before) {
     if (before == nullptr) return Wish::leave();
     const i64 now = before->expires();
@@ -478,7 +482,7 @@ void RespCommands::hello() {
   }
   dialogue_.resp_version = version;
   RespWriter out(dialogue_.out, version);
-  out.map(6);
+  out.map(7);
   const auto text = [&](std::string_view name, std::string_view value) {
     out.bulk(name);
     out.bulk(value);
@@ -487,6 +491,8 @@ void RespCommands::hello() {
   text("version", kRedisVersion);
   out.bulk("proto");
   out.integer(static_cast<i64>(version));
+  out.bulk("id");
+  out.integer(static_cast<i64>(dialogue_.id()));
   text("mode", "standalone");
   text("role", "master");
   out.bulk("modules");

@@ -93,8 +93,8 @@ class StoreOf final : public Store {
   }
 
  private:
-  /// The most dead items that a step of the sweep removes.
-  static constexpr std::size_t kMostSwept = 16;
+  /// The most dead items that an operation, or a step of the sweep, removes.
+  static constexpr std::size_t kMostRemoved = 16;
 
   class Walk final : public Store::Walk {
    public:
@@ -110,11 +110,16 @@ class StoreOf final : public Store {
       std::array<u64, kMostInAttempt> hashes;
       std::array<std::optional<Item>, kMostInAttempt> items;
       const u32 generation = store_.generation(now);
+      Graveyard dead;
       const std::size_t most = alone ? 1 : kMostInAttempt;
       for (std::size_t first = 0; first < keys.size(); first += most) {
         const std::span<const Key> group = keys.subspan(first, std::min(most, keys.size() - first));
         const auto show = [&](std::size_t i, std::optional<ByteSpan> bytes) {
-          items[i] = bytes ? live(*bytes, group[i].text, generation, now) : std::nullopt;
+          items[i].reset();
+          if (!bytes) return;
+          const Item item(*bytes);
+          if (!is_live(item, generation, now)) return dead.add(group[i].hash, item);
+          if (item.key() == group[i].text) items[i] = item;
         };
         if (group.size() == 1) {
           // Inside the visit the item is valid; a miss is told after it.
@@ -134,6 +139,7 @@ class StoreOf final : public Store {
                                    visit(first, Items(items.data(), found.size()));
                                  });
       }
+      (void)remove(dead, now);
     }
 
     Effect change(const Key& key, Moment now, FunctionRef<Wish(const Item* before)> decide) override {
@@ -192,27 +198,11 @@ class StoreOf final : public Store {
 
     std::size_t sweep(std::size_t most, Moment now) override {
       const u32 generation = store_.generation(now);
-      struct Dead {
-        u64 hash, cas;
-      };
-      std::array<Dead, kMostSwept> dead;
-      std::size_t count = 0;
+      Graveyard dead;
       store_.index_.walk_on(me_, sweep_, most, [&](u64 hash, ByteSpan bytes) {
-        const Item item(bytes);
-        if (count < dead.size() && !is_live(item, generation, now)) dead[count++] = {hash, item.cas()};
+        if (const Item item(bytes); !is_live(item, generation, now)) dead.add(hash, item);
       });
-      std::size_t removed = 0;
-      for (const auto& [hash, cas] : std::span(dead.data(), count)) {
-        Seen seen;
-        const auto step = [&](std::optional<ByteSpan> bytes) {
-          const bool same = bytes && Item(*bytes).cas() == cas;
-          if (same) (void)seen.look(bytes, Item(*bytes).key(), generation, now);
-          return same ? latchlab::Change::erase() : latchlab::Change::leave();
-        };
-        removed += told(store_.index_.modify(me_, hash, step), seen, generation) != Effect::kNone ||
-                   seen.kind != Seen::Kind::kNothing;
-      }
-      return removed;
+      return remove(dead, now);
     }
 
     std::unique_ptr<Store::Walk> begin_walk() override { return std::make_unique<Walk>(); }
@@ -254,9 +244,41 @@ class StoreOf final : public Store {
     static bool is_live(const Item& item, u32 generation, Moment now) {
       return item.generation() == generation && (item.expires() == 0 || item.expires() > now.ms);
     }
-    static std::optional<Item> live(ByteSpan bytes, std::string_view key, u32 generation, Moment now) {
-      const Item item(bytes);
-      return item.key() == key && is_live(item, generation, now) ? std::optional(item) : std::nullopt;
+    /// Some dead items that an operation has come by, to be removed after it.
+    class Graveyard {
+     public:
+      void add(u64 hash, const Item& item) {
+        if (count_ < dead_.size()) dead_[count_++] = {hash, item.cas()};
+      }
+      struct Dead {
+        u64 hash, cas;
+      };
+      std::span<const Dead> all() const { return {dead_.data(), count_}; }
+
+     private:
+      std::array<Dead, kMostRemoved> dead_;
+      std::size_t count_ = 0;
+    };
+    /// Removes them, unless they have changed since. Returns how many it has removed. Those that it lacks memory for stay.
+    std::size_t remove(const Graveyard& dead, Moment now) {
+      std::size_t removed = 0;
+      for (const auto& [hash, cas] : dead.all()) {
+        const u32 generation = store_.generation(now);
+        Seen seen;
+        const auto step = [&](std::optional<ByteSpan> bytes) {
+          const bool same = bytes && Item(*bytes).cas() == cas;
+          if (same) (void)seen.look(bytes, Item(*bytes).key(), generation, now);
+          return same ? latchlab::Change::erase() : latchlab::Change::leave();
+        };
+        try {
+          const Effect effect = store_.index_.modify(me_, hash, step);
+          removed += effect == Effect::kErased;
+          (void)told(effect, seen, generation);
+        } catch (const std::bad_alloc&) {
+          break;
+        }
+      }
+      return removed;
     }
 
     /// Writes the head and the key of an item to room_.

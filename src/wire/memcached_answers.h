@@ -53,7 +53,7 @@ struct MetaItem {
 
 /// What `me` tells about an item.
 struct MetaDebug {
-  i64 exptime = -1;  ///< seconds left; -1: the item does not expire
+  i64 exptime = -1;  ///< the seconds left, with a minus; -1 as well if the item does not expire
   u64 idle = 0;      ///< seconds since the last access
   u64 cas = 0;
   bool fetched = false;
