@@ -131,7 +131,7 @@ function(latchlab_add_tests folder)
   if(folder STREQUAL "harness")
     target_compile_options(${target} PRIVATE -O0)
     target_precompile_headers(${target} PRIVATE "${PROJECT_SOURCE_DIR}/src/testing/catch.h" <fmt/format.h> <nlohmann/json.hpp>)
-  elseif(folder STREQUAL "library" AND NOT LATCHLAB_SANITIZE MATCHES "thread")
+  elseif(folder MATCHES "^(library|services)$" AND NOT LATCHLAB_SANITIZE MATCHES "thread")
     target_compile_options(${target} PRIVATE -O0)
     target_precompile_headers(${target} PRIVATE "${PROJECT_SOURCE_DIR}/src/testing/catch.h")
   else()
@@ -156,6 +156,7 @@ latchlab_add_tests(workloads latchlab)
 latchlab_add_tests(indexes harness_pairs latchlab::harness)
 latchlab_add_tests(library latchlab::map)
 latchlab_add_tests(harness harness_pairs latchlab::harness)
+latchlab_add_tests(services latchlab_server)
 
 # Tests in which threads pass locks around take several times as long beside another test, so they have the machine to themselves. They
 # run first, when they need not wait for other tests to end.
@@ -202,7 +203,7 @@ endif()
 file(GLOB_RECURSE scripts RELATIVE "${PROJECT_SOURCE_DIR}" CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/src/*_test.py"
   "${PROJECT_SOURCE_DIR}/indexes/*_test.py" "${PROJECT_SOURCE_DIR}/workloads/*_test.py"
   "${PROJECT_SOURCE_DIR}/harness/*_test.py" "${PROJECT_SOURCE_DIR}/experiments/*_test.py"
-  "${PROJECT_SOURCE_DIR}/cmake/*_test.py" "${PROJECT_SOURCE_DIR}/docs/*_test.py")
+  "${PROJECT_SOURCE_DIR}/services/*_test.py" "${PROJECT_SOURCE_DIR}/cmake/*_test.py" "${PROJECT_SOURCE_DIR}/docs/*_test.py")
 latchlab_keep_wanted(scripts)
 if(NOT LATCHLAB_CCACHE)
   list(REMOVE_ITEM scripts cmake/ccache_test.py)
@@ -218,6 +219,11 @@ set(harnesses "LATCHLAB_HARNESS=$<TARGET_FILE:harness>")
 if(scripts MATCHES "modelled_machine_test[.]py|large_modelled_test[.]py")
   latchlab_add_harness(harness_modelled INDEXES art null MACHINE Modelled PAIRS art:none art:rtm null:none)
   list(APPEND harnesses "LATCHLAB_MODELLED_HARNESS=$<TARGET_FILE:harness_modelled>")
+endif()
+# The server of ./bench serve, with the stores that its tests run.
+if(scripts MATCHES "services/")
+  latchlab_add_server(server_tested PAIRS cuckoo:olc art:rowex memc3:rwspin)
+  list(APPEND harnesses "LATCHLAB_SERVER=$<TARGET_FILE:server_tested>")
 endif()
 foreach(name IN LISTS scripts)
   add_test(NAME ${name} COMMAND "${LATCHLAB_PYTHON}" "${PROJECT_SOURCE_DIR}/${name}" WORKING_DIRECTORY "${PROJECT_SOURCE_DIR}")
@@ -257,7 +263,8 @@ endif()
 # The target headers_alone, which .ci/run builds, checks that every header compiles alone. A header that is the first include of its own
 # .cc needs no further check if that .cc is compiled alone. The check covers the syntax, of headers that have changed.
 file(GLOB_RECURSE headers CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/src/*.h" "${PROJECT_SOURCE_DIR}/sync/*.h"
-  "${PROJECT_SOURCE_DIR}/indexes/*.h" "${PROJECT_SOURCE_DIR}/library/*.h" "${PROJECT_SOURCE_DIR}/workloads/*.h" "${PROJECT_SOURCE_DIR}/harness/*.h")
+  "${PROJECT_SOURCE_DIR}/indexes/*.h" "${PROJECT_SOURCE_DIR}/library/*.h" "${PROJECT_SOURCE_DIR}/workloads/*.h" "${PROJECT_SOURCE_DIR}/harness/*.h"
+  "${PROJECT_SOURCE_DIR}/services/*.h")
 set(checked "")
 add_library(header_flags OBJECT EXCLUDE_FROM_ALL "${PROJECT_SOURCE_DIR}/src/testing/catch_main.cc")
 target_link_libraries(header_flags PRIVATE latchlab::harness Catch2::Catch2)

@@ -216,6 +216,7 @@ class MemcachedCommands {
       ItemFields joined = before->fields();
       joined.cas = desk_.session.next_cas();
       joined.recent = now_.second & Recent::kSeconds;
+      joined.stale = false;
       cas_ = joined.cas;
       status = MemcachedStatus::kStored;
       return in_front ? Wish::put(joined, command_.value, before->value())

@@ -1,6 +1,6 @@
 """The house rules that a compiler does not check, for every source file of the tree:
 
-1. A folder includes only folders below it (DESIGN: src <- sync <- indexes <- {library, harness}, src <- workloads <- harness).
+1. A folder includes only folders below it (DESIGN: src <- sync <- indexes <- {library, harness, services}, src <- workloads <- harness).
 2. A room of the harness includes only rooms below it.
 3. An index includes sync's concepts and never a policy.
 4. Only src/arch has preprocessor conditionals, for processors and sanitizers.
@@ -18,7 +18,7 @@ import sys
 import unittest
 
 TREE = pathlib.Path(__file__).resolve().parents[2]
-FOLDERS = ("src", "sync", "indexes", "library", "workloads", "harness")
+FOLDERS = ("src", "sync", "indexes", "library", "workloads", "harness", "services")
 
 BELOW = {
     "src": {"src"},
@@ -26,7 +26,8 @@ BELOW = {
     "indexes": {"src", "sync", "indexes"},
     "library": {"src", "sync", "indexes", "library"},
     "workloads": {"src", "workloads"},
-    "harness": set(FOLDERS) - {"library"},
+    "harness": set(FOLDERS) - {"library", "services"},
+    "services": {"src", "sync", "indexes", "services"},
 }
 
 # Each room of the harness and the rooms that it may include. `run` and `main` stand above all rooms, in the folder itself; only
@@ -58,10 +59,11 @@ FOR_WIRE = ("src/wire/", "src/base/")
 FOR_TESTS = {
     "src": {"src", "sync"},
     "sync": {"src", "sync", "indexes"},
-    "indexes": set(FOLDERS),
+    "indexes": set(FOLDERS) - {"services"},
     "library": {"src", "sync", "indexes", "library"},
     "workloads": {"src", "workloads"},
-    "harness": set(FOLDERS),
+    "harness": set(FOLDERS) - {"services"},
+    "services": {"src", "sync", "indexes", "services"},
 }
 
 INCLUDE = re.compile(rf'^\s*#\s*include\s+(?:"([^"]+)"|<((?:{"|".join(FOLDERS)})/[^>]+)>)')
