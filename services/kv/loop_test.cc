@@ -1,0 +1,206 @@
+// Tests of the loop over real sockets: what sockets add to dialogues and turns.
+#include "services/kv/loop.h"
+
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "indexes/chained/chained.h"
+#include "services/kv/clock.h"
+#include "services/kv/store_of.h"
+#include "src/machine/native.h"
+#include "src/testing/catch.h"
+#include "sync/olc.h"
+#include "sync/synchronized.h"
+
+namespace latchlab::kv {
+namespace {
+
+using Map = Synchronized<Chained, Olc<Native>, U64Key>;
+
+ServerOptions options_of(const Limits& limits) {
+  ServerOptions options;
+  options.store.index = Spec::parse("chained");
+  options.limits = limits;
+  return options;
+}
+
+/// A server with one loop, which serves in a thread of its own, at a path that no other process knows.
+class Served {
+ public:
+  explicit Served(const Limits& limits = {})
+      : path_("/tmp/latchlab_loop_test_" + std::to_string(getpid()) + ".sock"),
+        address_(Address::parse("--listen", "unix:" + path_)),
+        listener_(listen_at(address_, false)),
+        server_(options_of(limits), std::make_unique<StoreOf<Map>>(options_of(limits).store, 1), present()),
+        thread_([this] {
+          Loop loop(server_, {{.file = listener_.number(), .is_unix = true, .shared = true}});
+          loop_.store(&loop);
+          loop_.notify_one();
+          loop.run();
+        }) {
+    loop_.wait(nullptr);
+  }
+  ~Served() {
+    stop();
+    unlink(path_.c_str());
+  }
+  /// Stops the loop, and waits for its end.
+  void stop() {
+    if (!thread_.joinable()) return;
+    loop_.load()->stop();
+    thread_.join();
+  }
+  Loop& loop() { return *loop_.load(); }
+  KvCounters counters() const { return server_.counters(); }
+  const Server& server() const { return server_; }
+  std::string_view path() const { return path_; }
+
+ private:
+  const std::string path_;
+  const Address address_;
+  const File listener_;
+  Server server_;
+  std::atomic<Loop*> loop_{nullptr};
+  std::thread thread_;
+};
+
+/// A client that blocks.
+class Client {
+ public:
+  explicit Client(const Served& served) : file_(connect_to(served.path())) {}
+
+  void send(std::string_view text) const {
+    while (!text.empty()) {
+      const ssize_t sent = ::send(file_.number(), text.data(), text.size(), MSG_NOSIGNAL);
+      REQUIRE(sent > 0);
+      text.remove_prefix(static_cast<std::size_t>(sent));
+    }
+  }
+  /// Returns what comes until `end`, or until the server closes.
+  std::string receive(std::string_view end) const {
+    std::string text;
+    while (!text.ends_with(end)) {
+      char buffer[4096];
+      const ssize_t got = recv(file_.number(), buffer, sizeof buffer, 0);
+      if (got <= 0) return text + "(closed)";
+      text.append(buffer, static_cast<std::size_t>(got));
+    }
+    return text;
+  }
+  std::string ask(std::string_view text, std::string_view end) const {
+    send(text);
+    return receive(end);
+  }
+  /// Says that nothing more comes.
+  void end() const { shutdown(file_.number(), SHUT_WR); }
+
+ private:
+  static File connect_to(std::string_view path) {
+    sockaddr_un name{};
+    name.sun_family = AF_UNIX;
+    path.copy(name.sun_path, sizeof name.sun_path - 1);
+    File file(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    REQUIRE(connect(file.number(), reinterpret_cast<const sockaddr*>(&name), sizeof name) == 0);
+    return file;
+  }
+
+  const File file_;
+};
+
+}  // namespace
+
+TEST_CASE("A loop answers clients of both protocols on one listener") {
+  const Served served;
+  const Client memcached(served), redis(served);
+  CHECK(memcached.ask("set a 7 0 2\r\nhi\r\n", "\r\n") == "STORED\r\n");
+  CHECK(redis.ask("*2\r\n$3\r\nGET\r\n$1\r\na\r\n", "hi\r\n") == "$2\r\nhi\r\n");
+  CHECK(redis.ask("*3\r\n$3\r\nSET\r\n$1\r\nb\r\n$2\r\nho\r\n", "\r\n") == "+OK\r\n");
+  CHECK(memcached.ask("get a b c\r\n", "END\r\n") == "VALUE a 7 2\r\nhi\r\nVALUE b 0 2\r\nho\r\nEND\r\n");
+}
+
+TEST_CASE("A client that sends one byte at a time gets its answer") {
+  const Served served;
+  const Client client(served);
+  for (const char byte : std::string_view("set a 0 0 2\r\nhi\r\nget a\r\n")) client.send({&byte, 1});
+  CHECK(client.receive("END\r\n") == "STORED\r\nVALUE a 0 2\r\nhi\r\nEND\r\n");
+}
+
+TEST_CASE("A client that has ended its side still gets all answers, and then the end") {
+  const Served served;
+  const Client client(served);
+  client.send("set a 0 0 2\r\nhi\r\nget a\r\nget");
+  client.end();
+  CHECK(client.receive("nothing") == "STORED\r\nVALUE a 0 2\r\nhi\r\nEND\r\n(closed)");
+}
+
+TEST_CASE("A client that does not read is not read either, and stalls no other client") {
+  Limits limits;
+  limits.most_output_bytes = 64 << 10;
+  const Served served(limits);
+  const Client greedy(served), other(served);
+  const std::string value(1000, 'x');
+  CHECK(greedy.ask("set a 0 0 1000\r\n" + value + "\r\n", "\r\n") == "STORED\r\n");
+  std::string keys = "get";
+  for (u32 i = 0; i < 1000; ++i) keys += " a";
+  keys += "\r\n";
+  // These ask for 20 MB. The kernel's buffers take some of it.
+  constexpr u32 kRequests = 20;
+  for (u32 i = 0; i < kRequests; ++i) greedy.send(keys);
+  u64 written = 0;
+  for (u32 i = 0; i < 100; ++i) {
+    CHECK(other.ask("get a\r\n", "END\r\n").size() > value.size());
+    written = served.counters().bytes_written;
+  }
+  CHECK(written < kRequests * 1000 * 1000);
+  // Once it reads, all answers come, each whole.
+  greedy.send("mn\r\n");
+  const std::string answers = greedy.receive("MN\r\n");
+  CHECK(answers.size() == kRequests * (1000 * (value.size() + 2 + 16) + 5) + 4);
+}
+
+TEST_CASE("Connections beyond the limit are told, and closed") {
+  Limits limits;
+  limits.most_connections = 2;
+  const Served served(limits);
+  const Client first(served);
+  CHECK(first.ask("version\r\n", "\r\n").starts_with("VERSION"));
+  std::optional<Client> second(std::in_place, served);
+  CHECK(second->ask("version\r\n", "\r\n").starts_with("VERSION"));
+  CHECK(Client(served).receive("\r\n") == "ERROR Too many open connections\r\n");
+  second.reset();
+  CHECK(first.ask("mn\r\n", "\r\n") == "MN\r\n");
+  while (served.counters().closed_connections < 2) std::this_thread::yield();
+  CHECK(Client(served).ask("version\r\n", "\r\n").starts_with("VERSION"));
+}
+
+TEST_CASE("A loop that is stopped answers what has come, and closes") {
+  Served served;
+  const Client client(served);
+  client.send("set a 0 0 2\r\nhi\r\nget a\r\n");
+  CHECK(client.receive("END\r\n") == "STORED\r\nVALUE a 0 2\r\nhi\r\nEND\r\n");
+  served.stop();
+  CHECK(client.receive("nothing") == "(closed)");
+}
+
+TEST_CASE("Clients that vanish in the middle of a request leave nothing behind") {
+  const Served served;
+  for (u32 i = 0; i < 50; ++i) {
+    const Client client(served);
+    client.send(i % 2 == 0 ? "set a 0 0 1000\r\nabc" : "*3\r\n$3\r\nSET\r\n$1\r\n");
+  }
+  const Client last(served);
+  while (served.counters().closed_connections < 50) CHECK(last.ask("mn\r\n", "\r\n") == "MN\r\n");
+  CHECK(last.ask("get a\r\n", "END\r\n") == "END\r\n");
+}
+
+}  // namespace latchlab::kv
