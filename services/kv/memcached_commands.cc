@@ -226,7 +226,8 @@ class MemcachedCommands {
     return status;
   }
 
-  /// Stores if the item has the command's cas. `or_stale`: an item with a larger one takes the value too, as stale.
+  /// Stores if the item has the command's cas. `or_stale`: an item with a larger one takes the value too. It becomes
+  /// stale then, and keeps its time and what it knows of a client that stores it again.
   MemcachedStatus compare_and_set(bool or_stale) {
     MemcachedStatus status = MemcachedStatus::kNotFound;
     const auto decide = [&](const Item* before) {
@@ -236,7 +237,11 @@ class MemcachedCommands {
       status = stale || before->cas() == command_.cas ? MemcachedStatus::kStored : MemcachedStatus::kExists;
       if (status == MemcachedStatus::kExists) return Wish::leave();
       ItemFields stored = fields();
-      stored.stale = stale;
+      if (stale) {
+        stored.stale = true;
+        stored.expires = before->expires();
+        stored.recent |= before->recent() & Recent::kWon;
+      }
       cas_ = stored.cas;
       return Wish::put(stored, command_.value);
     };
@@ -298,6 +303,11 @@ class MemcachedCommands {
       sum.ttl = order.ttl;
       digits = Digits(sum.number);
       const std::size_t size = digits.text().size();
+      if (size > before->value().size()) {
+        // memcached keeps the item unless the number has no room in it. A new item has no past.
+        sum.fields.recent = now_.second & Recent::kSeconds;
+        sum.fields.stale = false;
+      }
       blanks.assign(std::max(before->value().size(), size) - size, ' ');
       return Wish::put(sum.fields, digits.text(), blanks);
     };
@@ -321,7 +331,7 @@ class MemcachedCommands {
     const i64 expires = expiry_of(command_.exptime, now_);
     const bool there = change([&](const Item* before) {
                          if (before == nullptr) return Wish::leave();
-                         ItemFields touched = before->fields();
+                         ItemFields touched = accessed(*before, now_);
                          touched.expires = expires;
                          return Wish::put(touched, before->value());
                        }) != Effect::kNone;
