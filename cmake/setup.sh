@@ -38,6 +38,9 @@ budget_packages="valgrind python3"
 # The module with which the notebook in docs/notebooks reads an export.
 notebook_modules="pandas>=2,<4"
 
+# Clients of memcached and of redis, with which the server is tested.
+server_modules="pymemcache>=4,<5 pylibmc>=1.6,<1.7 redis>=5,<9"
+
 # say TEXT: prints a line for the user on stderr, so that stdout has only the output of a command.
 say() { printf '%s: %s\n' "${0##*/}" "$*" >&2; }
 
