@@ -376,7 +376,7 @@ class MemcachedCommands {
       item->won = !item->sent && (touched.stale || order.due);
       if (!command_.has('u')) touched.recent = accessed(*before, now_).recent;
       if (item->won) touched.recent |= Recent::kWon;
-      if (!command_.has('T') && !item->won) return Wish::leave();
+      if (!command_.has('T') && touched.recent == before->recent()) return Wish::leave();
       return Wish::put(touched, before->value());
     };
     (void)change(decide);
