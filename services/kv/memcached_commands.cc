@@ -548,6 +548,7 @@ void answer(const Desk& desk, const MemcachedCommand& command, std::string& out)
 }
 
 void answer_too_large(const Desk& desk, const MemcachedCommand& command) {
+  if (command.verb != Verb::kSet && command.verb != Verb::kMetaSet) return;
   std::string unused;
   try {
     MemcachedCommands(desk, command, unused).erase();
