@@ -125,7 +125,11 @@ class RespCommands {
   }
 
   // Strings.
-  void get() { refuse_words(); }   // with the right words it is a lookup
+  void get() {
+    // With the right words it is a lookup, unless its key is too long.
+    (void)key(1);
+    refuse_words();
+  }
   void mget() {
     // A lookup is refused as one only if it has a key that is too long.
     for (std::size_t i = 1; i < words_.size(); ++i) (void)key(i);
