@@ -25,7 +25,14 @@ void Dialogue::receive(std::string_view bytes) {
 
 void Dialogue::sent(std::size_t bytes) {
   sent_ += bytes;
-  if (sent_ < out.size()) return;
+  if (sent_ < out.size()) {
+    // Moves fewer bytes than were sent. A client that always leaves some would otherwise make the buffer grow for ever.
+    if (sent_ > out.size() / 2) {
+      out.erase(0, sent_);
+      sent_ = 0;
+    }
+    return;
+  }
   out.clear();
   sent_ = 0;
   shrink(out);
