@@ -291,9 +291,11 @@ class RespCommands {
   }
   bool admit(std::string_view name, std::string_view password) {
     count<&KvCounters::auth_cmds>();
-    dialogue_.admitted = !desk_.server.options().secrets || desk_.server.options().secrets->admit(name, password);
-    if (!dialogue_.admitted) count<&KvCounters::auth_errors>();
-    return dialogue_.admitted;
+    const bool right = !desk_.server.options().secrets || desk_.server.options().secrets->admit(name, password);
+    // A wrong password takes nothing from a client that was admitted before.
+    dialogue_.admitted |= right;
+    if (!right) count<&KvCounters::auth_errors>();
+    return right;
   }
   void authenticated(bool admitted) {
     if (!admitted) refuse("WRONGPASS invalid username-password pair or user is disabled.");
