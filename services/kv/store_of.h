@@ -266,9 +266,10 @@ class StoreOf final : public Store {
         const u32 generation = store_.generation(now);
         Seen seen;
         const auto step = [&](std::optional<ByteSpan> bytes) {
+          // A touch keeps the cas. So a thread with an earlier moment may have revived the item.
           const bool same = bytes && Item(*bytes).cas() == cas;
-          if (same) (void)seen.look(bytes, Item(*bytes).key(), generation, now);
-          return same ? latchlab::Change::erase() : latchlab::Change::leave();
+          const bool still_dead = same && !seen.look(bytes, Item(*bytes).key(), generation, now);
+          return still_dead ? latchlab::Change::erase() : latchlab::Change::leave();
         };
         try {
           const Effect effect = store_.index_.modify(me_, hash, step);
