@@ -118,7 +118,7 @@ class StoreOf final : public Store {
           items[i].reset();
           if (!bytes) return;
           const Item item(*bytes);
-          if (!is_live(item, generation, now)) return dead.add(group[i].hash, item);
+          if (!is_live(item, generation, now)) return dead.add(group[i].hash, item.cas());
           if (item.key() == group[i].text) items[i] = item;
         };
         if (group.size() == 1) {
@@ -167,6 +167,11 @@ class StoreOf final : public Store {
           return latchlab::Change::to(room_, second);
         };
         const Effect effect = store_.index_.modify(me_, key.hash, step);
+        if (effect == Effect::kNone && seen.kind == Seen::Kind::kExpired) {
+          Graveyard dead;
+          dead.add(key.hash, seen.cas);
+          (void)remove(dead, now);
+        }
         return told(effect, seen, generation);
       });
     }
@@ -200,7 +205,7 @@ class StoreOf final : public Store {
       const u32 generation = store_.generation(now);
       Graveyard dead;
       store_.index_.walk_on(me_, sweep_, most, [&](u64 hash, ByteSpan bytes) {
-        if (const Item item(bytes); !is_live(item, generation, now)) dead.add(hash, item);
+        if (const Item item(bytes); !is_live(item, generation, now)) dead.add(hash, item.cas());
       });
       return remove(dead, now);
     }
@@ -224,6 +229,7 @@ class StoreOf final : public Store {
       Kind kind = Kind::kNothing;
       bool fetched = false;
       u32 generation = 0;
+      u64 cas = 0;
       std::size_t bytes = 0;
       std::size_t stored = 0;
 
@@ -234,6 +240,7 @@ class StoreOf final : public Store {
         const Item item(*found);
         bytes = found->size();
         generation = item.generation();
+        cas = item.cas();
         fetched = (item.recent() & Recent::kFetched) != 0;
         kind = !is_live(item, current, now) ? Kind::kExpired : item.key() != key ? Kind::kCollision : Kind::kLive;
         return kind == Kind::kLive ? std::optional(item) : std::nullopt;
@@ -247,8 +254,8 @@ class StoreOf final : public Store {
     /// Some dead items that an operation has come by, to be removed after it.
     class Graveyard {
      public:
-      void add(u64 hash, const Item& item) {
-        if (count_ < dead_.size()) dead_[count_++] = {hash, item.cas()};
+      void add(u64 hash, u64 cas) {
+        if (count_ < dead_.size()) dead_[count_++] = {hash, cas};
       }
       struct Dead {
         u64 hash, cas;
