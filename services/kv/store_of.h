@@ -366,11 +366,18 @@ class StoreOf final : public Store {
   static MemoryConfig memory_of(const StoreOptions& options) {
     return {.alloc = MemoryConfig::Alloc::kArena, .thp = options.huge_pages, .limit = MemoryBudget(options.limit)};
   }
+  /// Returns the memory of the items, which shares the limit of the index. A pool never joins small free blocks to large
+  /// ones (src/memory/pool.h), so a full store of small items would refuse large ones for ever. malloc joins them.
+  static MemoryConfig items_memory(const StoreOptions& options, MemoryConfig memory) {
+    if (!options.huge_pages) memory.alloc = MemoryConfig::Alloc::kMalloc;
+    return memory;
+  }
   static Index make(const StoreOptions& options, const MemoryConfig& memory) {
+    const MemoryConfig items = items_memory(options, memory);
     if constexpr (requires { typename Map::Body::Options; }) {
-      return Index(memory, options.sync, memory, options.index);
+      return Index(items, options.sync, memory, options.index);
     } else {
-      return Index(memory, options.sync, memory);
+      return Index(items, options.sync, memory);
     }
   }
 
