@@ -1,0 +1,105 @@
+#pragma once
+
+// A server as tests play it: without sockets, threads and clocks. The test says what time it is.
+//
+//     Played served;                          a store, a server, the session and the turn of one loop
+//     Conversation client(served);            a connection
+//     client.say("get a\r\n") == "END\r\n"    bytes in, and all answers to them
+//     served.pass(10'000);                    ten seconds later
+
+#include <algorithm>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "indexes/cuckoo/cuckoo.h"
+#include "services/kv/dialogue.h"
+#include "services/kv/server.h"
+#include "services/kv/store.h"
+#include "services/kv/store_of.h"
+#include "services/kv/turn.h"
+#include "src/base/key.h"
+#include "src/base/types.h"
+#include "src/machine/native.h"
+#include "sync/olc.h"
+#include "sync/synchronized.h"
+
+namespace latchlab::kv::testing {
+
+/// The store over an index under olc.
+template <template <class, class> class Index>
+using StoreOver = StoreOf<Synchronized<Index, Olc<Native>, U64Key>>;
+
+inline constexpr u64 kHashSeed = 42;
+
+/// The time at which tests begin.
+inline constexpr i64 kStartSeconds = 1'700'000'000;
+
+/// Returns the moment so many milliseconds after the start.
+inline Moment after(i64 ms) { return {.ms = kStartSeconds * 1000 + ms, .second = static_cast<u32>(ms / 1000) + 1}; }
+
+/// A server with one loop, over a store of its own.
+class Played {
+ public:
+  explicit Played(const ServerOptions& options = {})
+      : Played(options, std::make_unique<StoreOver<Cuckoo>>(options.store, kHashSeed)) {}
+  Played(const ServerOptions& options, std::unique_ptr<Store> store)
+      : server_(options, std::move(store), after(0)),
+        session_(server_.store().join()),
+        counts_(server_.add_counts()),
+        turn_(server_, *session_, counts_) {}
+
+  Server& server() { return server_; }
+  Store& store() { return server_.store(); }
+  Store::Session& session() { return *session_; }
+  [[nodiscard]] Moment now() const { return now_; }
+  [[nodiscard]] Desk desk() const { return {server_, *session_, counts_, now_}; }
+  [[nodiscard]] KvCounters counters() const { return server_.counters(); }
+  /// Lets time pass.
+  void pass(i64 ms) { now_ = after(passed_ += ms); }
+  /// Answers what the dialogues have been asked, as far as their output has room.
+  void answer(std::span<Dialogue* const> dialogues) { turn_.answer(dialogues, now_); }
+
+ private:
+  Server server_;
+  std::unique_ptr<Store::Session> session_;
+  KvCounts& counts_;
+  Turn turn_;
+  i64 passed_ = 0;
+  Moment now_ = after(0);
+};
+
+/// A connection to a server that is played. It ends before the server does.
+class Conversation {
+ public:
+  explicit Conversation(Played& served)
+      : served_(served),
+        dialogue_(served.server().next_id(), served.server().options().limits,
+                  !served.server().options().secrets.has_value()) {}
+
+  Dialogue& dialogue() { return dialogue_; }
+  /// Sends bytes, and returns all that the server says then.
+  std::string say(std::string_view bytes) {
+    dialogue_.receive(bytes);
+    return hear();
+  }
+  /// Takes answers until the server has no more.
+  std::string hear() {
+    std::string answers;
+    Dialogue* const all[] = {&dialogue_};
+    do {
+      served_.answer(all);
+      answers += dialogue_.unsent();
+      dialogue_.sent(dialogue_.unsent().size());
+    } while (dialogue_.waits);
+    return answers;
+  }
+  [[nodiscard]] bool closed() const { return dialogue_.over(); }
+
+ private:
+  Played& served_;
+  Dialogue dialogue_;
+};
+
+}  // namespace latchlab::kv::testing
