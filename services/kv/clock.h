@@ -17,8 +17,7 @@ namespace latchlab::kv {
     return time;
   };
   const timespec wall = read(CLOCK_REALTIME_COARSE), steady = read(CLOCK_MONOTONIC_COARSE);
-  return {.ms = i64{wall.tv_sec} * 1000 + wall.tv_nsec / 1'000'000,
-          .second = static_cast<u32>(steady.tv_sec) + 1};
+  return {.ms = i64{wall.tv_sec} * 1000 + wall.tv_nsec / 1'000'000, .second = static_cast<u32>(steady.tv_sec) + 1};
 }
 
 }  // namespace latchlab::kv

@@ -6,10 +6,11 @@
 //     in    | used | a whole command | a whole command | the beginning of one |        views of commands point here
 //     out   | sent | answers that the socket has not taken yet |
 //
-// A command is dropped from `in` when its answer is complete. A lookup of many keys may fill `out` before that. Then the
-// dialogue is full: it remembers how many keys it has answered, and the next turn parses the command again and goes on
-// behind them. So nothing that was parsed is kept between turns, and `out` stays within its limit and one value.
+// A command is dropped from `in` when its answer is complete. A lookup of many keys may fill `out` before that. Then
+// the dialogue is full: it remembers how many keys it has answered, and the next turn parses the command again and goes
+// on behind them. So nothing that was parsed is kept between turns, and `out` stays within its limit and one value.
 
+#include <algorithm>
 #include <cstddef>
 #include <memory>
 #include <optional>
@@ -28,11 +29,7 @@ class Dialogue {
  public:
   /// `id` is that of the connection, for the client to see. `is_admitted`: it need not say a password.
   Dialogue(u64 id, const Limits& limits, bool is_admitted)
-      : id_(id),
-        limits_(&limits),
-        admitted(is_admitted),
-        memcached(memcached_limits()),
-        resp(resp_limits()) {}
+      : id_(id), limits_(&limits), admitted(is_admitted), memcached(memcached_limits()), resp(resp_limits()) {}
 
   [[nodiscard]] u64 id() const { return id_; }
 
@@ -67,7 +64,9 @@ class Dialogue {
  private:
   [[nodiscard]] MemcachedLimits memcached_limits() const { return {.most_value_bytes = limits_->most_value_bytes}; }
   [[nodiscard]] RespLimits resp_limits() const {
-    return {.most_bulk_bytes = limits_->most_value_bytes, .most_command_bytes = 4 * limits_->most_value_bytes};
+    // Four long values, or many short ones.
+    const std::size_t most = std::max(4 * limits_->most_value_bytes, std::size_t{1} << 20);
+    return {.most_bulk_bytes = limits_->most_value_bytes, .most_command_bytes = most};
   }
 
   u64 id_;
@@ -82,8 +81,8 @@ class Dialogue {
   bool admitted;
   bool closing = false;  ///< the input is not looked at any more; what is in `out` is still sent
   bool waits = false;    ///< the input may have a whole command that is not answered yet, since the dialogue was full
-  std::size_t answered_keys = 0;    ///< of the lookup at the front of the input
-  std::size_t needed = 0;           ///< bytes of input before another look can get further
+  std::size_t answered_keys = 0;     ///< of the lookup at the front of the input
+  std::size_t needed = 0;            ///< bytes of input before another look can get further
   std::optional<Protocol> protocol;  ///< nothing: no byte has come
   RespVersion resp_version = RespVersion::kResp2;
   std::string name;                   ///< of the client, by CLIENT SETNAME

@@ -21,13 +21,13 @@ namespace latchlab::kv {
 
 /// What a client says about an item, and what the server adds. Times are in milliseconds since 1970.
 struct ItemFields {
-  u64 cas = 0;           ///< unique among the versions of all items
-  i64 expires = 0;       ///< 0: never
-  u32 flags = 0;         ///< the client's
-  u32 generation = 0;    ///< of the store: an item of an older one has been flushed
-  u32 recent = 0;        ///< Recent: seconds and two bits
-  u16 key_bytes = 0;     ///< 1 to kMostItemKeyBytes
-  bool stale = false;    ///< a client has asked to have it recached, and gets the old value meanwhile
+  u64 cas = 0;         ///< unique among the versions of all items
+  i64 expires = 0;     ///< 0: never
+  u32 flags = 0;       ///< the client's
+  u32 generation = 0;  ///< of the store: an item of an older one has been flushed
+  u32 recent = 0;      ///< Recent: seconds and two bits
+  u16 key_bytes = 0;   ///< 1 to kMostItemKeyBytes
+  bool stale = false;  ///< a client has asked to have it recached, and gets the old value meanwhile
 };
 
 inline constexpr std::size_t kMostItemKeyBytes = 0x7fff;

@@ -21,9 +21,9 @@ namespace latchlab::kv {
 
 namespace {
 
-constexpr int kMostEvents = 512;         // that a turn takes from the kernel
-constexpr int kMostAccepted = 64;        // connections that a turn accepts from one listener
-constexpr std::size_t kSweptItems = 64;   // that the store looks at for dead ones at a time
+constexpr int kMostEvents = 512;                   // that a turn takes from the kernel
+constexpr int kMostAccepted = 64;                  // connections that a turn accepts from one listener
+constexpr std::size_t kSweptItems = 64;            // that the store looks at for dead ones at a time
 constexpr u32 kLeastSweeps = 8, kMostSweeps = 64;  // such looks a second
 constexpr std::size_t kManyDead = 4;               // that a look finds: then more are worth it
 constexpr std::string_view kTooMany = "ERROR Too many open connections\r\n";
@@ -54,7 +54,8 @@ Loop::Loop(Server& server, const std::vector<Listener>& listeners)
       wake_(opened(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK), "an eventfd")),
       buffer_(server.options().limits.read_bytes) {
   add(epoll_, wake_.number(), EPOLLIN);
-  for (const Listener& listener : listeners_) add(epoll_, listener.file, EPOLLIN | (listener.shared ? u32{EPOLLEXCLUSIVE} : 0));
+  for (const Listener& listener : listeners_)
+    add(epoll_, listener.file, EPOLLIN | (listener.shared ? u32{EPOLLEXCLUSIVE} : 0));
 }
 
 Loop::~Loop() = default;
@@ -74,8 +75,7 @@ void Loop::run() {
     if (!draining_ && stops_.load(kRelaxed)) {
       draining_ = true;
       drain_until_ = now_.second + server_.options().limits.drain_seconds;
-      for (const Listener& listener : listeners_)
-        epoll_ctl(epoll_.number(), EPOLL_CTL_DEL, listener.file, nullptr);
+      for (const Listener& listener : listeners_) epoll_ctl(epoll_.number(), EPOLL_CTL_DEL, listener.file, nullptr);
       for (const auto& connection : connections_) {
         if (connection == nullptr) continue;
         connection->dialogue.end_input();
@@ -136,8 +136,8 @@ void Loop::accept_from(const Listener& listener) {
     const auto at = static_cast<std::size_t>(file.number());
     if (connections_.size() <= at) connections_.resize(at + 1);
     const bool admitted = !server_.options().secrets.has_value();
-    connections_[at] = std::make_unique<Connection>(std::move(file), server_.next_id(), server_.options().limits,
-                                                    admitted, now_);
+    connections_[at] =
+        std::make_unique<Connection>(std::move(file), server_.next_id(), server_.options().limits, admitted, now_);
     ++open_;
     connections_[at]->interest = EPOLLIN;
     add(epoll_, static_cast<int>(at), EPOLLIN);

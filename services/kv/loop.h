@@ -6,7 +6,8 @@
 //                     -> one turn answers them all (turn.h) -> one send a connection -> wait
 //
 //   1. Nothing blocks but the wait. What a socket does not take is kept, and sent when it takes more.
-//   2. A connection whose answers are not read is not read either (Dialogue::wants_input). So it costs the loop nothing,
+//   2. A connection whose answers are not read is not read either (Dialogue::wants_input). So it costs the loop
+//   nothing,
 //      and keeps a bounded part of memory. If nothing of them is taken for a while, it is closed.
 //   3. After a stop the loop accepts and reads nothing more, answers what has come, and ends when all is sent or the
 //      time for that is over.
@@ -25,8 +26,8 @@ namespace latchlab::kv {
 
 class Loop {
  public:
-  /// `listeners` are of this loop alone, or shared by all (Listener). Throws InputError if the kernel refuses what a loop
-  /// needs. Called on the loop's thread, as all but stop.
+  /// `listeners` are of this loop alone, or shared by all (Listener). Throws InputError if the kernel refuses what a
+  /// loop needs. Called on the loop's thread, as all but stop.
   Loop(Server& server, const std::vector<Listener>& listeners);
   ~Loop();
   Loop(const Loop&) = delete;

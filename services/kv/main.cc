@@ -66,7 +66,8 @@ void serve(const ServeCommand& command, const StoreKinds& kinds) {
   for (const Address& address : command.addresses) {
     for (std::size_t i = 0; i < listeners.size(); ++i) {
       if (i == 0 || !address.is_unix()) files.push_back(listen_at(address, listeners.size() > 1));
-      listeners[i].push_back({.file = files.back().number(), .is_unix = address.is_unix(), .shared = address.is_unix()});
+      listeners[i].push_back(
+          {.file = files.back().number(), .is_unix = address.is_unix(), .shared = address.is_unix()});
     }
   }
   std::unique_ptr<Metrics> metrics;

@@ -137,9 +137,7 @@ class MemcachedCommands {
   Effect change(const Decide& decide) {
     return desk_.session.change(key(), now_, decide);
   }
-  Key key() {
-    return desk_.server.store().key(memcached_key(command_, room_));
-  }
+  Key key() { return desk_.server.store().key(memcached_key(command_, room_)); }
   template <u64 KvCounters::* kMember>
   void count(u64 more = 1) const {
     desk_.counts.add<kMember>(more);
@@ -157,8 +155,8 @@ class MemcachedCommands {
   void get_and_touch() {
     const i64 expires = expiry_of(command_.exptime, now_);
     std::string answer;
+    const std::size_t begun = out_.size();  // unlike a lookup, it cannot go on in a later turn
     for (const std::string_view text : command_.keys) {
-      answer.clear();
       const auto decide = [&](const Item* before) {
         answer.clear();
         if (before == nullptr) return Wish::leave();
@@ -173,6 +171,10 @@ class MemcachedCommands {
       count<&KvCounters::cmd_touch>();
       answer.empty() ? count<&KvCounters::get_misses>() : count<&KvCounters::get_hits>();
       answer.empty() ? count<&KvCounters::touch_misses>() : count<&KvCounters::touch_hits>();
+      if (out_.size() - begun > desk_.server.options().limits.most_output_bytes) {
+        out_.resize(begun);
+        return append_server_error(out_, "out of memory writing get response");
+      }
     }
     append_status(out_, MemcachedStatus::kEnd);
   }
@@ -253,8 +255,8 @@ class MemcachedCommands {
   }
 
   void remove() {
-    const bool there = change([](const Item* before) { return before == nullptr ? Wish::leave() : Wish::erase(); }) ==
-                       Effect::kErased;
+    const bool there =
+        change([](const Item* before) { return before == nullptr ? Wish::leave() : Wish::erase(); }) == Effect::kErased;
     there ? count<&KvCounters::delete_hits>() : count<&KvCounters::delete_misses>();
     append_status(out_, there ? MemcachedStatus::kDeleted : MemcachedStatus::kNotFound);
   }
@@ -294,7 +296,9 @@ class MemcachedCommands {
       }
       const u64 delta = command_.delta;
       sum = {.kind = Sum::Kind::kDone,
-             .number = !down ? *number + delta : *number < delta ? 0 : *number - delta,
+             .number = !down             ? *number + delta
+                       : *number < delta ? 0
+                                         : *number - delta,
              .made = false,
              .fields = before->fields()};
       sum.fields.cas = desk_.session.next_cas();
@@ -313,8 +317,9 @@ class MemcachedCommands {
     };
     (void)change(decide);
     const bool there = sum.kind != Sum::Kind::kAbsent;
-    down ? there ? count<&KvCounters::decr_hits>() : count<&KvCounters::decr_misses>()
-    : there ? count<&KvCounters::incr_hits>() : count<&KvCounters::incr_misses>();
+    down    ? there ? count<&KvCounters::decr_hits>() : count<&KvCounters::decr_misses>()
+       : there ? count<&KvCounters::incr_hits>()
+            : count<&KvCounters::incr_misses>();
     return sum;
   }
   void add() {
@@ -388,8 +393,8 @@ class MemcachedCommands {
     append_meta(item ? done : MetaStatus::kMiss, item.value_or(MetaItem()));
     if (item && done == MetaStatus::kValue) append_value(out_, value);
   }
-  /// What flags make of an item's time, and tell of it. memcached goes through them in their order: t behind T tells the
-  /// new time, and before it the old one.
+  /// What flags make of an item's time, and tell of it. memcached goes through them in their order: t behind T tells
+  /// the new time, and before it the old one.
   struct InOrder {
     i64 expires = 0;   ///< in the end
     i64 ttl = -1;      ///< that t tells
@@ -539,6 +544,7 @@ void answer(const Desk& desk, const MemcachedCommand& command, std::string& out)
   } catch (const std::bad_alloc&) {
     out.resize(before);
     append_server_error(out, kNoMemoryToStore);
+    answer_too_large(desk, command);
   } catch (const std::length_error&) {
     out.resize(before);
     append_server_error(out, kNoMemoryToStore);

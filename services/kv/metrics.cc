@@ -22,8 +22,8 @@ Metrics::~Metrics() {
 }
 
 void Metrics::run() {
-  // Relaxed: nothing but the end depends on it. Should the shutdown come between the look and the poll, the poll ends at
-  // once, too.
+  // Relaxed: nothing but the end depends on it. Should the shutdown come between the look and the poll, the poll ends
+  // at once, too.
   while (!stops_.load(kRelaxed)) {
     pollfd wait{.fd = listener_.number(), .events = POLLIN, .revents = 0};
     if (poll(&wait, 1, 1000) <= 0) continue;
@@ -43,7 +43,8 @@ void Metrics::answer(const File& client) const {
   const bool known = text.starts_with("GET /metrics ") || text.starts_with("GET / ");
   const std::string body = known ? prometheus_text(server_, present()) : "there is /metrics\n";
   std::string answer = known ? "HTTP/1.0 200 OK\r\n" : "HTTP/1.0 404 Not Found\r\n";
-  answer += "Content-Type: text/plain; version=0.0.4\r\nContent-Length: " + std::to_string(body.size()) + "\r\n\r\n" + body;
+  answer +=
+      "Content-Type: text/plain; version=0.0.4\r\nContent-Length: " + std::to_string(body.size()) + "\r\n\r\n" + body;
   for (std::string_view rest = answer; !rest.empty();) {
     const ssize_t sent = send(client.number(), rest.data(), rest.size(), MSG_NOSIGNAL);
     if (sent <= 0) return;

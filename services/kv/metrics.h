@@ -1,7 +1,7 @@
 #pragma once
 
-// The metrics of a server over HTTP, in Prometheus' text format. A thread of its own answers one request at a time, so it
-// costs the loops nothing.
+// The metrics of a server over HTTP, in Prometheus' text format. A thread of its own answers one request at a time, so
+// it costs the loops nothing.
 
 #include <atomic>
 #include <thread>

@@ -69,7 +69,8 @@ ServeCommand parse_serve(const std::vector<std::string>& words) {
       {"--sync", [&](auto, auto value) { server.store.sync = Spec::parse(value); }},
       {"--listen", [&](auto option, auto value) { command.addresses.push_back(Address::parse(option, value)); }},
       {"--auth", [&](auto, auto value) { server.secrets = Secrets::read(std::string(value)); }},
-      {"--threads", [&](auto option, auto value) { server.threads = static_cast<u32>(number(option, value, 1, 1024)); }},
+      {"--threads",
+       [&](auto option, auto value) { server.threads = static_cast<u32>(number(option, value, 1, 1024)); }},
       {"--limit", [&](auto option, auto value) { server.store.limit = number(option, value, 16 << 20, u64{1} << 50); }},
       {"--gather",
        [&](auto option, auto value) {
@@ -83,10 +84,13 @@ ServeCommand parse_serve(const std::vector<std::string>& words) {
          server.store.huge_pages = value == "thp";
        }},
       {"--most-value",
-       [&](auto option, auto value) { limits.most_value_bytes = number(option, value, 1 << 10, (16 << 20) - (64 << 10)); }},
+       [&](auto option, auto value) {
+         limits.most_value_bytes = number(option, value, 1 << 10, (16 << 20) - (64 << 10));
+       }},
       {"--most-connections",
        [&](auto option, auto value) { limits.most_connections = static_cast<u32>(number(option, value, 1, 1 << 20)); }},
-      {"--idle", [&](auto option, auto value) { limits.idle_seconds = static_cast<u32>(number(option, value, 0, 1 << 30)); }},
+      {"--idle",
+       [&](auto option, auto value) { limits.idle_seconds = static_cast<u32>(number(option, value, 0, 1 << 30)); }},
       {"--metrics",
        [&](auto option, auto value) {
          if (!command.metrics.empty()) throw InputError("--metrics is given twice");
@@ -109,7 +113,8 @@ ServeCommand parse_serve(const std::vector<std::string>& words) {
       for (const auto& [name, unused] : known) all += std::string(name) + "=, ";
       throw InputError("serve: '" + word + "' has no meaning here; there are " + all + "--open-to-the-network");
     }
-    if (equals == word.npos || equals + 1 == word.size()) throw InputError(word + " needs a value: " + std::string(take->first) + "=...");
+    if (equals == word.npos || equals + 1 == word.size())
+      throw InputError(word + " needs a value: " + std::string(take->first) + "=...");
     take->second(take->first, std::string_view(word).substr(equals + 1));
   }
   if (command.addresses.empty()) command.addresses.push_back(Address::parse("--listen", "127.0.0.1:11211"));

@@ -27,9 +27,7 @@ constexpr std::string_view kTooLong = "ERR string exceeds maximum allowed size (
 constexpr char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
 
 /// Returns true if the word is `name`, which is in lower case, in any case.
-bool is(std::string_view word, std::string_view name) {
-  return std::ranges::equal(word, name, {}, lower);
-}
+bool is(std::string_view word, std::string_view name) { return std::ranges::equal(word, name, {}, lower); }
 
 /// Returns the number that a value or a word is; nothing unless it is one in redis' only form: no plus, no leading
 /// zeros, no blanks.
@@ -284,8 +282,9 @@ class RespCommands {
     if (words_.size() > 3) refuse(kSyntax);
     if (!desk_.server.options().secrets) {
       if (words_.size() == 3) return authenticated(true);
-      refuse("ERR AUTH <password> called without any password configured for the default user. Are you sure your "
-             "configuration is correct?");
+      refuse(
+          "ERR AUTH <password> called without any password configured for the default user. Are you sure your "
+          "configuration is correct?");
     }
     authenticated(words_.size() == 2 ? admit("default", words_[1]) : admit(words_[1], words_[2]));
   }
@@ -300,6 +299,11 @@ class RespCommands {
   void authenticated(bool admitted) {
     if (!admitted) refuse("WRONGPASS invalid username-password pair or user is disabled.");
     ok();
+  }
+  void set_name(std::size_t word) {
+    const bool printable = std::ranges::all_of(words_[word], [](char c) { return c > ' ' && c <= '~'; });
+    if (!printable) refuse("ERR Client names cannot contain spaces, newlines or special characters.");
+    dialogue_.name = words_[word];
   }
   void hello();
   void client();
@@ -338,11 +342,11 @@ const std::array<RespCommands::Known, 40> RespCommands::kKnown{{
 // clang-format on
 
 void RespCommands::run() {
-  const auto* const known =
-      std::ranges::find_if(kKnown, [&](const Known& one) { return is(words_[0], one.name); });
+  const auto* const known = std::ranges::find_if(kKnown, [&](const Known& one) { return is(words_[0], one.name); });
   if (known == kKnown.end()) {
     if (!dialogue_.admitted) refuse("NOAUTH Authentication required.");
-    std::string text = "ERR unknown command '" + std::string(words_[0].substr(0, 128)) + "', with args beginning with: ";
+    std::string text =
+        "ERR unknown command '" + std::string(words_[0].substr(0, 128)) + "', with args beginning with: ";
     for (std::size_t i = 1; i < words_.size() && text.size() < 128 + 128; ++i)
       text.append("'").append(words_[i].substr(0, 128)).append("' ");
     refuse(text);
@@ -360,7 +364,8 @@ void RespCommands::set() {
     i64 unit;
     bool from_now;
   };
-  constexpr std::array<Timed, 4> kTimed{{{"ex", 1000, true}, {"px", 1, true}, {"exat", 1000, false}, {"pxat", 1, false}}};
+  constexpr std::array<Timed, 4> kTimed{
+      {{"ex", 1000, true}, {"px", 1, true}, {"exat", 1000, false}, {"pxat", 1, false}}};
   bool only_absent = false, only_present = false, keep = false, get = false;
   const Timed* timed = nullptr;
   std::size_t time = 0;  // the word with the time
@@ -438,11 +443,16 @@ void RespCommands::set_expiry(i64 unit, bool from_now) {
   bool only_without = false, only_with = false, only_later = false, only_earlier = false;
   for (std::size_t i = 3; i < words_.size(); ++i) {
     const std::string_view option = words_[i];
-    if (is(option, "nx")) only_without = true;
-    else if (is(option, "xx")) only_with = true;
-    else if (is(option, "gt")) only_later = true;
-    else if (is(option, "lt")) only_earlier = true;
-    else refuse("ERR Unsupported option " + std::string(option.substr(0, 128)));
+    if (is(option, "nx"))
+      only_without = true;
+    else if (is(option, "xx"))
+      only_with = true;
+    else if (is(option, "gt"))
+      only_later = true;
+    else if (is(option, "lt"))
+      only_earlier = true;
+    else
+      refuse("ERR Unsupported option " + std::string(option.substr(0, 128)));
   }
   if (only_without && (only_with || only_later || only_earlier))
     refuse("ERR NX and XX, GT or LT options at the same time are not compatible");
@@ -473,18 +483,20 @@ void RespCommands::hello() {
   }
   while (at < words_.size()) {
     if (is(words_[at], "auth") && at + 2 < words_.size()) {
-      if (!admit(words_[at + 1], words_[at + 2])) refuse("WRONGPASS invalid username-password pair or user is disabled.");
+      if (!admit(words_[at + 1], words_[at + 2]))
+        refuse("WRONGPASS invalid username-password pair or user is disabled.");
       at += 3;
     } else if (is(words_[at], "setname") && at + 1 < words_.size()) {
-      dialogue_.name = words_[at + 1];
+      set_name(at + 1);
       at += 2;
     } else {
       refuse("ERR Syntax error in HELLO option '" + std::string(words_[at].substr(0, 128)) + "'");
     }
   }
   if (!dialogue_.admitted) {
-    refuse("NOAUTH HELLO must be called with the client already authenticated, otherwise the HELLO <proto> AUTH <user> "
-           "<pass> option can be used to authenticate the client and select the RESP protocol version at the same time");
+    refuse(
+        "NOAUTH HELLO must be called with the client already authenticated, otherwise the HELLO <proto> AUTH <user> "
+        "<pass> option can be used to authenticate the client and select the RESP protocol version at the same time");
   }
   dialogue_.resp_version = version;
   RespWriter out(dialogue_.out, version);
@@ -508,19 +520,19 @@ void RespCommands::hello() {
 void RespCommands::client() {
   const std::string_view what = words_[1];
   if (is(what, "setname") && words_.size() == 3) {
-    const bool printable = std::ranges::all_of(words_[2], [](char c) { return c > ' ' && c <= '~'; });
-    if (!printable) refuse("ERR Client names cannot contain spaces, newlines or special characters.");
-    dialogue_.name = words_[2];
+    set_name(2);
     return ok();
   }
-  if (is(what, "getname") && words_.size() == 2) return dialogue_.name.empty() ? out_.null() : out_.bulk(dialogue_.name);
-  if (is(what, "setinfo") || is(what, "no-evict") || is(what, "no-touch") || is(what, "reply")) return ok();
+  if (is(what, "getname") && words_.size() == 2)
+    return dialogue_.name.empty() ? out_.null() : out_.bulk(dialogue_.name);
+  if (is(what, "setinfo") || is(what, "no-evict") || is(what, "no-touch")) return ok();
   if (is(what, "id") && words_.size() == 2) return out_.integer(static_cast<i64>(dialogue_.id()));
   refuse("ERR unknown subcommand '" + std::string(what.substr(0, 128)) + "'. Try CLIENT HELP.");
 }
 
 void RespCommands::config() {
-  if (!is(words_[1], "get")) refuse("ERR unknown subcommand '" + std::string(words_[1].substr(0, 128)) + "'. Try CONFIG HELP.");
+  if (!is(words_[1], "get"))
+    refuse("ERR unknown subcommand '" + std::string(words_[1].substr(0, 128)) + "'. Try CONFIG HELP.");
   const ServerOptions& options = desk_.server.options();
   const std::array<std::pair<std::string_view, std::string>, 6> known{
       {{"maxmemory", std::to_string(options.store.limit)},
@@ -564,10 +576,14 @@ void RespCommands::scan() {
   bool strings = true;
   for (std::size_t i = 2; i < words_.size(); i += 2) {
     if (i + 1 == words_.size()) refuse(kSyntax);
-    if (is(words_[i], "match")) pattern = words_[i + 1];
-    else if (is(words_[i], "count")) most = integer(i + 1);
-    else if (is(words_[i], "type")) strings = is(words_[i + 1], "string");
-    else refuse(kSyntax);
+    if (is(words_[i], "match"))
+      pattern = words_[i + 1];
+    else if (is(words_[i], "count"))
+      most = integer(i + 1);
+    else if (is(words_[i], "type"))
+      strings = is(words_[i + 1], "string");
+    else
+      refuse(kSyntax);
   }
   if (most < 1) refuse(kSyntax);
   if (*cursor == 0) {
@@ -576,7 +592,7 @@ void RespCommands::scan() {
   } else if (dialogue_.walk == nullptr || *cursor != dialogue_.cursor) {
     refuse("ERR invalid cursor: a connection goes on with the last one that it has got");
   }
-  constexpr i64 kMostAtOnce = 4096;
+  constexpr i64 kMostAtOnce = 256;  // keys may be long, and an answer cannot go on in a later turn
   std::vector<std::string> keys;
   const bool more = desk_.session.walk_on(*dialogue_.walk, static_cast<std::size_t>(std::min(most, kMostAtOnce)), now_,
                                           [&](const Item& item) {

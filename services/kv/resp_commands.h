@@ -1,7 +1,7 @@
 #pragma once
 
-// The meaning of redis' commands over the store: those of strings, of expiry and of connections. The rules and the texts
-// of errors are those of redis 7.0. The codec is in src/wire/resp.h.
+// The meaning of redis' commands over the store: those of strings, of expiry and of connections. The rules and the
+// texts of errors are those of redis 7.0. The codec is in src/wire/resp.h.
 
 #include <cstddef>
 #include <optional>

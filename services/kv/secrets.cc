@@ -26,7 +26,7 @@ bool equal(std::string_view given, std::string_view secret) {
 
 Secrets Secrets::read(const std::string& path) {
   const auto refuse = [&](std::string_view why) { return InputError("--auth: " + path + ": " + std::string(why)); };
-  struct stat status {};
+  struct stat status{};
   std::ifstream file(path);
   if (!file || stat(path.c_str(), &status) != 0) throw refuse("cannot be read");
   if ((status.st_mode & (S_IRWXG | S_IRWXO)) != 0) throw refuse("other users may use it; chmod 600 it");
@@ -34,6 +34,7 @@ Secrets Secrets::read(const std::string& path) {
   std::size_t number = 0;
   for (std::string line; std::getline(file, line);) {
     ++number;
+    if (line.ends_with('\r')) line.pop_back();
     if (line.empty()) continue;
     const std::size_t colon = line.find(':');
     if (colon == std::string::npos || colon == 0 || colon + 1 == line.size())

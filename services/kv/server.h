@@ -35,9 +35,9 @@ struct Limits {
   std::size_t most_output_bytes = std::size_t{1} << 20;  ///< unsent; beyond it, a connection is not read any more
   std::size_t read_bytes = std::size_t{64} << 10;        ///< that a turn reads from one connection
   u32 most_connections = 1024;                           ///< of the whole server
-  u32 idle_seconds = 3600;   ///< a connection is closed that was silent for so long; 0: none is
-  u32 stall_seconds = 30;    ///< and one of whose answers no byte was taken for so long
-  u32 drain_seconds = 5;     ///< after a stop, until connections with answers that are not taken are closed
+  u32 idle_seconds = 3600;  ///< a connection is closed that was silent for so long; 0: none is
+  u32 stall_seconds = 30;   ///< and one of whose answers no byte was taken for so long
+  u32 drain_seconds = 5;    ///< after a stop, until connections with answers that are not taken are closed
 };
 
 struct ServerOptions {

@@ -33,7 +33,7 @@ File bound_path(const Address& address) {
   File file(socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
   if (!file) refuse(address, "open a socket", errno);
   const auto* const as_address = reinterpret_cast<const sockaddr*>(&name);
-  struct stat status {};
+  struct stat status{};
   if (lstat(address.path.c_str(), &status) == 0 && S_ISSOCK(status.st_mode)) {
     const File other(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
     if (connect(other.number(), as_address, sizeof name) == 0) refuse(address, "bind", EADDRINUSE);

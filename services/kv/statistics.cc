@@ -84,7 +84,8 @@ std::string redis_info(const Desk& desk) {
   const StoreCounters store = desk.server.store().counters();
   std::string text;
   const auto to = std::back_inserter(text);
-  fmt::format_to(to, "# Server\r\nredis_version:{}\r\nlatchlab_version:{}\r\nredis_mode:standalone\r\nprocess_id:{}\r\n",
+  fmt::format_to(to,
+                 "# Server\r\nredis_version:{}\r\nlatchlab_version:{}\r\nredis_mode:standalone\r\nprocess_id:{}\r\n",
                  kRedisVersion, kVersion, getpid());
   fmt::format_to(to, "uptime_in_seconds:{}\r\n\r\n# Clients\r\nconnected_clients:{}\r\nmaxclients:{}\r\n\r\n",
                  desk.server.uptime(desk.now), counters.total_connections - counters.closed_connections,
@@ -108,9 +109,8 @@ std::string prometheus_text(const Server& server, Moment now) {
   metric("gauge", "uptime_seconds", server.uptime(now));
   const KvCounters counters = server.counters();
   metric("gauge", "connections", counters.total_connections - counters.closed_connections);
-  for_each_counter(counters, [&](std::string_view name, u64 value) {
-    metric("counter", fmt::format("{}_total", name), value);
-  });
+  for_each_counter(counters,
+                   [&](std::string_view name, u64 value) { metric("counter", fmt::format("{}_total", name), value); });
   for_each_counter(server.store().counters(), [&](std::string_view name, u64 value) {
     const bool gauge = name == "items" || name == "bytes";
     metric(gauge ? "gauge" : "counter", gauge ? std::string(name) : fmt::format("{}_total", name), value);

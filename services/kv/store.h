@@ -3,17 +3,18 @@
 // The store: items under byte strings, in any index of this project under any of its policies. The index and the policy
 // are types (store_of.h); this interface hides them, with one virtual call for a group of lookups and one for a change.
 //
-//     key --hash--> index of numbers --word--> item: head, key, value          one line for the bucket, one for the item
+//     key --hash--> index of numbers --word--> item: head, key, value          one line for the bucket, one for the
+//     item
 //
-// The key of the index is a hash of the client's key, with a secret seed. The whole key is compared in the item. Two keys
-// with one hash push each other out, which is counted. By chance 10^9 items do so once in 37 servers. The hash is not a
-// cryptographic one, so a client that can guess the seed can find such keys.
+// The key of the index is a hash of the client's key, with a secret seed. The whole key is compared in the item. Two
+// keys with one hash push each other out, which is counted. By chance 10^9 items do so once in 37 servers. The hash is
+// not a cryptographic one, so a client that can guess the seed can find such keys.
 //
 // An item is dead if its time is over, if it was flushed, or if it has another key. The dead are absent for every
 // operation. An operation on the hash removes them, and so do `sweep` and the clock hand.
 //
-// Under a limit, a change that lacks memory evicts items by the clock (indexes/sized_evict.h) and tries again. All bytes
-// that the index, the items and what waits to be freed have taken from the system are within the limit.
+// Under a limit, a change that lacks memory evicts items by the clock (indexes/sized_evict.h) and tries again. All
+// bytes that the index, the items and what waits to be freed have taken from the system are within the limit.
 
 #include <array>
 #include <cstddef>
@@ -50,8 +51,8 @@ class Wish {
   enum class Kind : u8 { kLeave, kErase, kPut };
   static Wish leave() { return Wish(Kind::kLeave, {}, {}, {}); }
   static Wish erase() { return Wish(Kind::kErase, {}, {}, {}); }
-  /// Puts an item with the value `first`, then `second`, which may be parts of the old one. The store sets the cas if it
-  /// is 0, the generation and the key. The values must stay readable until the change ends.
+  /// Puts an item with the value `first`, then `second`, which may be parts of the old one. The store sets the cas if
+  /// it is 0, the generation and the key. The values must stay readable until the change ends.
   static Wish put(const ItemFields& fields, std::string_view first, std::string_view second = {}) {
     return Wish(Kind::kPut, fields, first, second);
   }
@@ -129,8 +130,8 @@ class Store {
     /// valid during the visit. An item that is visited counts as used for the clock hand.
     virtual void find(std::span<const Key> keys, Moment now, bool alone,
                       FunctionRef<void(std::size_t first, Items items)> visit) = 0;
-    /// Changes the item of a key in one step to what `decide` wishes. It gets the item, or null if there is none. It may
-    /// run several times; its last run counts. It must not use the session, and must not throw anything but
+    /// Changes the item of a key in one step to what `decide` wishes. It gets the item, or null if there is none. It
+    /// may run several times; its last run counts. It must not use the session, and must not throw anything but
     /// std::bad_alloc. Throws std::bad_alloc if there is no room, after evictions if the store has a limit, and
     /// std::length_error if the item would be longer than 16 MiB. Then nothing has changed.
     virtual Effect change(const Key& key, Moment now, FunctionRef<Wish(const Item* before)> decide) = 0;
@@ -139,13 +140,13 @@ class Store {
 
     /// Prefetches for changes of the keys to come, if the index can.
     virtual void prefetch(std::span<const Key> keys) = 0;
-    /// Looks at about `most` items, and removes the dead among them. Each call goes on where the last one ended. Returns
-    /// the number removed.
+    /// Looks at about `most` items, and removes the dead among them. Each call goes on where the last one ended.
+    /// Returns the number removed.
     virtual std::size_t sweep(std::size_t most, Moment now) = 0;
 
     virtual std::unique_ptr<Walk> begin_walk() = 0;
-    /// Visits the live items among about `most` further ones. Returns false at the end. An item that stays is visited at
-    /// least once in a walk. The visit must not use the session.
+    /// Visits the live items among about `most` further ones. Returns false at the end. An item that stays is visited
+    /// at least once in a walk. The visit must not use the session.
     virtual bool walk_on(Walk& walk, std::size_t most, Moment now, FunctionRef<void(const Item& item)> visit) = 0;
 
     /// Returns a number larger than all that it has returned, to any session.
@@ -162,7 +163,8 @@ class Store {
 
   /// Returns the access of the calling thread. Takes mutexes. Throws std::bad_alloc.
   [[nodiscard]] virtual std::unique_ptr<Session> join() = 0;
-  /// Removes all items that are stored before the time `at`, which may be in the future. Only the last such time counts.
+  /// Removes all items that are stored before the time `at`, which may be in the future. Only the last such time
+  /// counts.
   virtual void flush(i64 at, Moment now) = 0;
   /// Returns the counts; exact while no session changes the store.
   [[nodiscard]] virtual StoreCounters counters() const = 0;

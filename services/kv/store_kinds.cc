@@ -30,7 +30,8 @@ const StoreKind& StoreKinds::find(const StoreOptions& options) const {
     for (const std::string& one : all) text += (text.empty() ? "" : ", ") + one;
     return text;
   };
-  if (!indexes.contains(index)) throw InputError("--index: there is no store over '" + index + "'; there are " + words(indexes));
+  if (!indexes.contains(index))
+    throw InputError("--index: there is no store over '" + index + "'; there are " + words(indexes));
   throw InputError("--sync: " + index + " has no store under '" + policy + "'; there are " + words(policies));
 }
 

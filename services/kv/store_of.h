@@ -14,6 +14,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -93,6 +94,8 @@ class StoreOf final : public Store {
   }
 
  private:
+  /// How often a change that lacks memory waits for other threads.
+  static constexpr u32 kMostWaits = 1000;
   /// The most dead items that an operation, or a step of the sweep, removes.
   static constexpr std::size_t kMostRemoved = 16;
 
@@ -183,9 +186,8 @@ class StoreOf final : public Store {
         room_.insert(room_.end(), as_bytes(value).begin(), as_bytes(value).end());
         Seen seen;
         seen.stored = room_.size();
-        const bool added = store_.index_.upsert(me_, key.hash, room_, [&](ByteSpan before) {
-          (void)seen.look(before, key.text, generation, now);
-        });
+        const bool added = store_.index_.upsert(
+            me_, key.hash, room_, [&](ByteSpan before) { (void)seen.look(before, key.text, generation, now); });
         return told(added ? Effect::kInserted : Effect::kReplaced, seen, generation);
       });
     }
@@ -211,8 +213,7 @@ class StoreOf final : public Store {
     }
 
     std::unique_ptr<Store::Walk> begin_walk() override { return std::make_unique<Walk>(); }
-    bool walk_on(Store::Walk& walk, std::size_t most, Moment now,
-                 FunctionRef<void(const Item& item)> visit) override {
+    bool walk_on(Store::Walk& walk, std::size_t most, Moment now, FunctionRef<void(const Item& item)> visit) override {
       const u32 generation = store_.generation(now);
       return store_.index_.walk_on(me_, static_cast<Walk&>(walk).walk, most, [&](u64, ByteSpan bytes) {
         if (const Item item(bytes); is_live(item, generation, now)) visit(item);
@@ -266,7 +267,8 @@ class StoreOf final : public Store {
       std::array<Dead, kMostRemoved> dead_;
       std::size_t count_ = 0;
     };
-    /// Removes them, unless they have changed since. Returns how many it has removed. Those that it lacks memory for stay.
+    /// Removes them, unless they have changed since. Returns how many it has removed. Those that it lacks memory for
+    /// stay.
     std::size_t remove(const Graveyard& dead, Moment now) {
       std::size_t removed = 0;
       for (const auto& [hash, cas] : dead.all()) {
@@ -319,24 +321,25 @@ class StoreOf final : public Store {
     }
 
     /// Returns run(). If memory is out, evicts items and runs it again, until the hand has gone round twice: once it
-    /// clears the marks of all items, and then it removes them.
+    /// clears the marks of all items, and then it removes them. Another thread may hold up what was removed; then this
+    /// one lets it run, a bounded number of times.
     template <class Run>
     auto with_room(const Run& run) {
-      for (u32 rounds = 0;;) {
+      for (u32 rounds = 0, waits = 0;;) {
         try {
           return run();
         } catch (const std::bad_alloc&) {
-          if (!store_.limited() || rounds == 2) {
-            tally_.events.add<&StoreCounters::out_of_memory>();
-            throw;
-          }
-        } catch (const IndexFull&) {
-          if (!store_.limited() || rounds == 2) {
-            tally_.events.add<&StoreCounters::out_of_memory>();
-            throw std::bad_alloc();
-          }
+        } catch (const IndexFull&) {}
+        if (!store_.limited() || rounds == 2 || waits == kMostWaits) {
+          tally_.events.add<&StoreCounters::out_of_memory>();
+          throw std::bad_alloc();
         }
-        rounds += evict();
+        try {
+          rounds += evict();
+        } catch (const std::bad_alloc&) {
+          ++waits;
+          std::this_thread::yield();
+        }
       }
     }
     /// Evicts some items. Returns whether the hand has come round.
@@ -357,7 +360,7 @@ class StoreOf final : public Store {
     Tally& tally_;
     typename Index::ThreadState me_;
     typename Index::Walk hand_, sweep_;
-    std::vector<std::byte> room_;      // for the item of a change
+    std::vector<std::byte> room_;  // for the item of a change
   };
 
   StoreOf(const StoreOptions& options, u64 seed, const MemoryConfig& memory)
@@ -366,8 +369,9 @@ class StoreOf final : public Store {
   static MemoryConfig memory_of(const StoreOptions& options) {
     return {.alloc = MemoryConfig::Alloc::kArena, .thp = options.huge_pages, .limit = MemoryBudget(options.limit)};
   }
-  /// Returns the memory of the items, which shares the limit of the index. A pool never joins small free blocks to large
-  /// ones (src/memory/pool.h), so a full store of small items would refuse large ones for ever. malloc joins them.
+  /// Returns the memory of the items, which shares the limit of the index. A pool never joins small free blocks to
+  /// large ones (src/memory/pool.h), so a full store of small items would refuse large ones for ever. malloc joins
+  /// them.
   static MemoryConfig items_memory(const StoreOptions& options, MemoryConfig memory) {
     if (!options.huge_pages) memory.alloc = MemoryConfig::Alloc::kMalloc;
     return memory;

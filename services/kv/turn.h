@@ -9,12 +9,12 @@
 //     round 1      C's set is done at once, since nothing of C waits; then one batch looks up a b c, e f, g
 //     round 2      A's set; then a batch of d
 //
-// The answers of a dialogue have the order of its commands, and each command sees those before it. Commands of different
-// dialogues have no order, so lookups of all can be one batch. A change waits only if lookups of the same dialogue do:
-// then it ends the dialogue's part of the round.
+// The answers of a dialogue have the order of its commands, and each command sees those before it. Commands of
+// different dialogues have no order, so lookups of all can be one batch. A change waits only if lookups of the same
+// dialogue do: then it ends the dialogue's part of the round.
 //
-// A batch is rendered straight from the items, inside the epoch of their lookup, into the dialogues' output. So a value is
-// copied once. A dialogue whose output is full keeps the rest of its commands for a later turn.
+// A batch is rendered straight from the items, inside the epoch of their lookup, into the dialogues' output. So a value
+// is copied once. A dialogue whose output is full keeps the rest of its commands for a later turn.
 
 #include <cstddef>
 #include <optional>

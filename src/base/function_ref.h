@@ -20,8 +20,7 @@ class FunctionRef<Result(Arguments...)> {
   FunctionRef(F&& f)  // NOLINT: converts implicitly, since callers pass lambdas
       : object_(const_cast<void*>(static_cast<const void*>(std::addressof(f)))),
         call_([](void* object, Arguments... arguments) -> Result {
-          return std::invoke(*static_cast<std::remove_reference_t<F>*>(object),
-                             std::forward<Arguments>(arguments)...);
+          return std::invoke(*static_cast<std::remove_reference_t<F>*>(object), std::forward<Arguments>(arguments)...);
         }) {}
 
   Result operator()(Arguments... arguments) const { return call_(object_, std::forward<Arguments>(arguments)...); }

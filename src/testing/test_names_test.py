@@ -11,7 +11,7 @@ import re
 import unittest
 
 TREE = pathlib.Path(__file__).resolve().parents[2]
-FOLDERS = ("src", "sync", "indexes", "library", "workloads", "harness")
+FOLDERS = ("src", "sync", "indexes", "library", "workloads", "harness", "services")
 # A name may be several literals beside each other.
 NAME = re.compile(r'\b(?:TEST_CASE|TEMPLATE_TEST_CASE\w*)\(\s*((?:"(?:[^"\\]|\\.)*"\s*)+)')
 LITERAL = re.compile(r'"((?:[^"\\]|\\.)*)"')
