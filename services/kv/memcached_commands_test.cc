@@ -422,8 +422,8 @@ TEST_CASE("md with I leaves the old value as stale, and one client wins it") {
                     {"mg a v t", "VA 1 t-1\r\ny"},
                     {"md a I", "HD"},
                     {"mg a u", "HD X W"},
-                    {"ms a 1 I C3\r\nz", "HD"},  // an older number stores a value that is stale at once
-                    {"mg a v", "VA 1 X W\r\nz"},
+                    {"ms a 1 I C3\r\nz", "HD"},   // an older number stores a value that is stale at once
+                    {"mg a v", "VA 1 Z X\r\nz"},  // which a client has won before
                     {"ms a 1 C99 I\r\nz", "EX"},
                 });
 }
