@@ -9,8 +9,9 @@ bench_packages="g++ cmake ninja-build libfmt-dev nlohmann-json3-dev libhwloc-dev
 # generated code, pkg-config for the installed package, and an emulated machine with four NUMA nodes.
 test_packages="catch2 python3 python3-jsonschema git binutils pkgconf qemu-system-x86 busybox-static cpio"
 # Packages that `./test --all` adds: Go, unless there is another one, for a second checker of histories; Slurm, for a cluster on this
-# machine; and GNU parallel, for two hosts on this machine. Those need an ssh server too, which is not installed, since it would listen.
-all_test_packages="golang-go slurm-wlm munge parallel openssh-client"
+# machine; GNU parallel, for two hosts on this machine; and clients of memcached and redis. An ssh server, memcached and redis-server,
+# which some of these tests need, are not installed, since they would listen.
+all_test_packages="golang-go slurm-wlm munge parallel openssh-client redis-tools libmemcached-tools"
 # Packages that `.ci/run` adds: a second compiler with libFuzzer, and the tools that check the style.
 ci_packages="clang-19 libclang-rt-19-dev clang-format-19 clang-tidy-19 doxygen"
 kernel_package=linux-image-cloud-amd64   # the kernel that the emulated machine boots

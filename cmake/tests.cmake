@@ -245,6 +245,11 @@ set(large harness/smoke/large_modelled_test.py)
 if(large IN_LIST scripts)
   set_tests_properties(${large} PROPERTIES LABELS all RUN_SERIAL TRUE TIMEOUT 3600 SKIP_RETURN_CODE 77)
 endif()
+# It runs memcached, redis and their clients, as far as they are installed.
+set(conformance services/kv/conformance_test.py)
+if(conformance IN_LIST scripts)
+  set_tests_properties(${conformance} PROPERTIES LABELS all RUN_SERIAL TRUE)
+endif()
 # It fetches a module of Go, and builds a checker of histories with it.
 set(porcupine src/history/porcupine/porcupine_test.py)
 if(porcupine IN_LIST scripts)

@@ -1,0 +1,131 @@
+"""The server as a program: its command line, its end, its metrics, its secrets, and its unit for systemd.
+
+CTest runs the test. By hand: LATCHLAB_SERVER=build/release/server_tested python3 services/kv/serve_test.py
+"""
+
+import contextlib
+import os
+import pathlib
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+import unittest
+
+TREE = pathlib.Path(__file__).resolve().parents[2]
+SERVER = os.path.abspath(os.environ.get("LATCHLAB_SERVER") or TREE / "build/release/server_asked")
+PAIRS = (("cuckoo", "olc"), ("art", "rowex"), ("memc3", "rwspin"))   # those of server_tested
+
+
+class Serve(unittest.TestCase):
+    def setUp(self):
+        temporary = tempfile.TemporaryDirectory()
+        self.addCleanup(temporary.cleanup)
+        self.folder = pathlib.Path(temporary.name)
+
+    @contextlib.contextmanager
+    def served(self, *options):
+        """Runs a server at a path, and gives the process and the path once it listens."""
+        path = self.folder / "socket"
+        process = subprocess.Popen([SERVER, f"--listen=unix:{path}", *options], stderr=subprocess.PIPE, text=True)
+        try:
+            self.assertEqual(process.stderr.readline(), f"serve: listens at unix:{path}\n")
+            yield process, path
+        finally:
+            process.terminate()
+            rest = process.communicate(timeout=60)[1]
+            self.assertEqual((rest, process.returncode), ("", 0))
+
+    @staticmethod
+    def ask(path, request):
+        """Sends a request and the end of it; returns all answers."""
+        with socket.socket(socket.AF_UNIX) as client:
+            client.settimeout(60)
+            client.connect(str(path))
+            client.sendall(request)
+            client.shutdown(socket.SHUT_WR)
+            return b"".join(iter(lambda: client.recv(65536), b""))
+
+    def refused(self, *options):
+        done = subprocess.run([SERVER, *options], capture_output=True, text=True, timeout=60, check=False)
+        self.assertEqual((done.stdout, done.returncode), ("", 2), done.stderr)
+        self.assertRegex(done.stderr, r"\Aserve: [^\n]+\n\Z")
+        return done.stderr
+
+    def test_every_pair_serves_both_protocols(self):
+        for index, policy in PAIRS:
+            with self.subTest(index=index, policy=policy), self.served(f"--index={index}", f"--sync={policy}", "--threads=2") as (_, path):
+                self.assertEqual(self.ask(path, b"set a 1 0 2\r\nhi\r\nget a b\r\n"), b"STORED\r\nVALUE a 1 2\r\nhi\r\nEND\r\n")
+                self.assertEqual(self.ask(path, b"*3\r\n$4\r\nMGET\r\n$1\r\na\r\n$1\r\nb\r\n"), b"*2\r\n$2\r\nhi\r\n$-1\r\n")
+
+    def test_a_pipeline_of_100000_commands_is_answered(self):
+        with self.served("--gather=64") as (_, path):
+            self.assertEqual(self.ask(path, b"incr n 1\r\n" * 100_000), b"NOT_FOUND\r\n" * 100_000)
+            mixed = self.ask(path, b"set n 0 0 1\r\n0\r\n" + b"incr n 1\r\nget x\r\n" * 50_000 + b"get n\r\n")
+            self.assertTrue(mixed.endswith(b"END\r\nVALUE n 0 5\r\n50000\r\nEND\r\n"), mixed[-100:])
+
+    def test_wrong_input_is_one_line(self):
+        for options, words in ((["--index=nosuch"], "--index: there is no store over 'nosuch'; there are "),
+                               (["--sync=nosuch"], "--sync: cuckoo has no store under 'nosuch'; there are "),
+                               (["--threads=0"], "--threads: '0' is not a number from 1 to 1024"),
+                               (["--listen=0.0.0.0:1"], "--auth=FILE, or --open-to-the-network for all"),
+                               (["--listen=nowhere"], "write HOST:PORT, [HOST]:PORT or unix:PATH"),
+                               (["--listen=unix:/no/such/folder/x"], "cannot bind: No such file or directory"),
+                               (["--metrics=0.0.0.0:1"], "only this one may"),
+                               (["--auth=/no/such/file"], "--auth: /no/such/file: cannot be read"),
+                               (["--frobnicate"], "serve: '--frobnicate' has no meaning here; there are ")):
+            with self.subTest(options=options):
+                self.assertIn(words, self.refused(*options))
+
+    def test_an_address_that_is_taken_is_refused(self):
+        with self.served() as (_, path):
+            self.assertIn("Address already in use", self.refused(f"--listen=unix:{path}"))
+
+    def test_secrets_open_the_server(self):
+        secrets = self.folder / "secrets"
+        secrets.write_text("default:open sesame\n")
+        secrets.chmod(0o600)
+        with self.served(f"--auth={secrets}") as (_, path):
+            self.assertEqual(self.ask(path, b"get a\r\n"), b"CLIENT_ERROR unauthenticated\r\n")
+            self.assertEqual(self.ask(path, b"PING\r\n"), b"-NOAUTH Authentication required.\r\n")
+            self.assertEqual(self.ask(path, b'AUTH "open sesame"\r\nPING\r\n'), b"+OK\r\n+PONG\r\n")
+            self.assertEqual(self.ask(path, b"set x 0 0 19\r\ndefault open sesame\r\nget a\r\n"), b"STORED\r\nEND\r\n")
+        secrets.chmod(0o644)
+        self.assertIn("chmod 600", self.refused(f"--auth={secrets}"))
+
+    def test_metrics_tell_the_counts(self):
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            port = free.getsockname()[1]
+        with self.served(f"--metrics=127.0.0.1:{port}") as (_, path):
+            self.ask(path, b"set a 0 0 1\r\nx\r\nget a b\r\n")
+            with socket.create_connection(("127.0.0.1", port)) as client:
+                client.sendall(b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n")
+                text = b"".join(iter(lambda: client.recv(65536), b"")).decode()
+            self.assertTrue(text.startswith("HTTP/1.0 200 OK\r\n"))
+            for line in ("latchlab_get_hits_total 1", "latchlab_get_misses_total 1", "latchlab_items 1"):
+                self.assertIn(f"\n{line}\n", text)
+
+    def test_a_signal_ends_it_after_the_answers(self):
+        with self.served() as (process, path), socket.socket(socket.AF_UNIX) as client:
+            client.connect(str(path))
+            client.sendall(b"version\r\n")
+            self.assertTrue(client.recv(100).startswith(b"VERSION"))
+            process.send_signal(signal.SIGINT)
+            self.assertEqual(client.recv(100), b"")
+            self.assertEqual(process.wait(60), 0)
+
+    def test_the_unit_is_one_that_systemd_takes(self):
+        if shutil.which("systemd-analyze") is None:
+            self.skipTest("there is no systemd-analyze")
+        unit = self.folder / "latchlab-kv.service"
+        text = (TREE / "services/kv/latchlab-kv.service").read_text()
+        unit.write_text(re.sub("(?m)^ExecStart=[^ ]+", f"ExecStart={SERVER}", text))
+        done = subprocess.run(["systemd-analyze", "verify", unit], capture_output=True, text=True, timeout=60, check=False)
+        self.assertNotIn("latchlab-kv", done.stdout + done.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()
