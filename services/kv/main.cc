@@ -110,7 +110,7 @@ int run(const std::vector<std::string>& words) {
   const bool asks = !words.empty() && words.front() == "missing-pairs";  // asked by ./bench
   const ServeCommand command = parse_serve({words.begin() + asks, words.end()});
   if (command.help) {
-    std::fputs(kServeHelp.data(), stdout);
+    std::fwrite(kServeHelp.data(), 1, kServeHelp.size(), stdout);
   } else if (asks) {
     if (kinds.lacks(command.server.store))
       std::printf("%s:%s\n", command.server.store.index.name.c_str(), command.server.store.sync.name.c_str());
