@@ -43,36 +43,37 @@ void add(const File& epoll, int file, u32 events) {
 
 }  // namespace
 
-Loop::Loop(Server& server, const std::vector<Listener>& listeners)
+Stop::Stop() : wake_(opened(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK), "an eventfd")) {}
+
+void Stop::ask() const {
+  asked_.store(true, kRelaxed);
+  const u64 one = 1;
+  [[maybe_unused]] const auto written = write(wake_.number(), &one, sizeof one);
+}
+
+Loop::Loop(Server& server, const std::vector<Listener>& listeners, const Stop& stop)
     : server_(server),
       session_(server.store().join()),
       counts_(server.add_counts()),
       turn_(server, *session_, counts_),
       now_(present()),
       listeners_(listeners),
+      stop_(stop),
       epoll_(opened(epoll_create1(EPOLL_CLOEXEC), "an epoll")),
-      wake_(opened(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK), "an eventfd")),
       buffer_(server.options().limits.read_bytes) {
-  add(epoll_, wake_.number(), EPOLLIN);
+  add(epoll_, stop_.file(), EPOLLIN);
   for (const Listener& listener : listeners_)
     add(epoll_, listener.file, EPOLLIN | (listener.shared ? u32{EPOLLEXCLUSIVE} : 0));
 }
 
 Loop::~Loop() = default;
 
-void Loop::stop() {
-  // Relaxed: nothing but the loop's end depends on it. The write wakes the loop, which then looks.
-  stops_.store(true, kRelaxed);
-  const u64 one = 1;
-  [[maybe_unused]] const auto written = write(wake_.number(), &one, sizeof one);
-}
-
 void Loop::run() {
   for (;;) {
     wait();
     answer_ready();
     if (now_.second != swept_) every_second();
-    if (!draining_ && stops_.load(kRelaxed)) {
+    if (!draining_ && stop_.asked()) {
       draining_ = true;
       drain_until_ = now_.second + server_.options().limits.drain_seconds;
       for (const Listener& listener : listeners_) epoll_ctl(epoll_.number(), EPOLL_CTL_DEL, listener.file, nullptr);
@@ -96,7 +97,7 @@ void Loop::wait() {
   for (int i = 0; i < count; ++i) {
     const epoll_event& event = events[static_cast<std::size_t>(i)];
     const int file = event.data.fd;
-    if (file == wake_.number()) {
+    if (file == stop_.file()) {
       u64 ignored = 0;
       [[maybe_unused]] const auto got = read(file, &ignored, sizeof ignored);
       continue;

@@ -24,19 +24,34 @@
 
 namespace latchlab::kv {
 
+/// The end of a loop, which any thread may ask for. It outlives the loop, so that asking never meets the loop's own
+/// end.
+class Stop {
+ public:
+  /// Throws InputError if the kernel refuses an eventfd.
+  Stop();
+  /// Makes the loop's run end soon. Any thread may call it, once or more.
+  void ask() const;
+  [[nodiscard]] bool asked() const { return asked_.load(kRelaxed); }
+  [[nodiscard]] int file() const { return wake_.number(); }
+
+ private:
+  // Relaxed: nothing but the loop's end depends on it. The write to the file wakes the loop, which then looks.
+  mutable std::atomic<bool> asked_{false};
+  File wake_;
+};
+
 class Loop {
  public:
   /// `listeners` are of this loop alone, or shared by all (Listener). Throws InputError if the kernel refuses what a
-  /// loop needs. Called on the loop's thread, as all but stop.
-  Loop(Server& server, const std::vector<Listener>& listeners);
+  /// loop needs. The thread that makes a loop runs and destroys it.
+  Loop(Server& server, const std::vector<Listener>& listeners, const Stop& stop);
   ~Loop();
   Loop(const Loop&) = delete;
   Loop& operator=(const Loop&) = delete;
 
-  /// Serves until stop.
+  /// Serves until the stop is asked for.
   void run();
-  /// Makes run end soon. Any thread and any signal handler may call it, once or more.
-  void stop();
 
  private:
   struct Connection {
@@ -67,8 +82,8 @@ class Loop {
   Turn turn_;
   Moment now_;
   const std::vector<Listener> listeners_;
-  File epoll_, wake_;
-  std::atomic<bool> stops_{false};
+  const Stop& stop_;
+  File epoll_;
   bool draining_ = false;
   u32 drain_until_ = 0, swept_ = 0;
   std::vector<std::unique_ptr<Connection>> connections_;  // by the number of the file

@@ -5,7 +5,6 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include <atomic>
 #include <memory>
 #include <optional>
 #include <string>
@@ -43,13 +42,9 @@ class Served {
         listener_(listen_at(address_, false)),
         server_(options_of(limits), std::make_unique<StoreOf<Map>>(options_of(limits).store, 1), present()),
         thread_([this] {
-          Loop loop(server_, {{.file = listener_.number(), .is_unix = true, .shared = true}});
-          loop_.store(&loop);
-          loop_.notify_one();
+          Loop loop(server_, {{.file = listener_.number(), .is_unix = true, .shared = true}}, stop_);
           loop.run();
-        }) {
-    loop_.wait(nullptr);
-  }
+        }) {}
   ~Served() {
     stop();
     unlink(path_.c_str());
@@ -57,10 +52,9 @@ class Served {
   /// Stops the loop, and waits for its end.
   void stop() {
     if (!thread_.joinable()) return;
-    loop_.load()->stop();
+    stop_.ask();
     thread_.join();
   }
-  Loop& loop() { return *loop_.load(); }
   KvCounters counters() const { return server_.counters(); }
   const Server& server() const { return server_; }
   std::string_view path() const { return path_; }
@@ -70,7 +64,7 @@ class Served {
   const Address address_;
   const File listener_;
   Server server_;
-  std::atomic<Loop*> loop_{nullptr};
+  const Stop stop_;
   std::thread thread_;
 };
 

@@ -73,31 +73,23 @@ void serve(const ServeCommand& command, const StoreKinds& kinds) {
   std::unique_ptr<Metrics> metrics;
   if (!command.metrics.empty()) metrics = std::make_unique<Metrics>(server, command.metrics.front());
 
-  std::vector<std::unique_ptr<Loop>> loops(listeners.size());
+  const std::vector<Stop> stops(listeners.size());
   std::vector<std::exception_ptr> failures(listeners.size());
-  std::atomic<std::size_t> begun{0};
   std::vector<std::thread> threads;
-  for (std::size_t i = 0; i < loops.size(); ++i) {
+  for (std::size_t i = 0; i < listeners.size(); ++i) {
     threads.emplace_back([&, i] {
       try {
-        loops[i] = std::make_unique<Loop>(server, listeners[i]);
-        begun.fetch_add(1, kRelease);  // pairs with the load below
-        begun.notify_one();
-        loops[i]->run();
+        Loop(server, listeners[i], stops[i]).run();
       } catch (...) {
         failures[i] = std::current_exception();
         kill(getpid(), SIGTERM);
       }
-      loops[i].reset();
     });
-  }
-  for (std::size_t now = 0; now < loops.size(); now = begun.load(kAcquire)) {  // pairs with the add above
-    begun.wait(now, kAcquire);
   }
   for (const Address& address : command.addresses) std::fprintf(stderr, "serve: listens at %s\n", address.text.c_str());
   int signal = 0;
   sigwait(&ends, &signal);
-  for (const auto& loop : loops) loop->stop();
+  for (const Stop& stop : stops) stop.ask();
   for (std::thread& thread : threads) thread.join();
   for (const std::exception_ptr& failure : failures) {
     if (failure) std::rethrow_exception(failure);
