@@ -186,6 +186,18 @@ class Builds(Tree):
         self.assertEqual(self.asked(), ["art:rtm", "art:olc"])
         self.assertEqual(len(self.calls()), 1)
 
+    def test_serve_builds_the_store_that_it_names(self):
+        self.lacks("art:olc")
+        words = ["--index=art", "--sync=olc"]
+        done = self.bench("serve", *words)
+        self.assertEqual((done.stdout, done.returncode), (f"server_asked in {self.folder}: {' '.join(words)}\n", 0), done.stderr)
+        self.assertEqual((self.build / "asked_stores").read_text(), "art:olc\n")
+        self.lacks()
+        (self.folder / "bin/cmake").write_text("#!/bin/bash\n")   # there is nothing to build
+        done = self.bench("serve", *words)
+        self.assertEqual((done.stdout, done.returncode), (f"server_asked in {self.folder}: {' '.join(words)}\n", 0), done.stderr)
+        self.assertEqual((self.build / "asked_stores").read_text(), "art:olc\n")
+
     def test_an_experiment_builds_the_pairs_of_its_points(self):
         self.lacks("art:rtm", "art:olc")
         done = self.bench("experiment", "some", "--quick")
