@@ -544,7 +544,7 @@ void answer(const Desk& desk, const MemcachedCommand& command, std::string& out)
   } catch (const std::bad_alloc&) {
     out.resize(before);
     append_server_error(out, kNoMemoryToStore);
-    answer_too_large(desk, command);
+    erase_without_room(desk, command);
   } catch (const std::length_error&) {
     out.resize(before);
     append_server_error(out, kNoMemoryToStore);
@@ -553,7 +553,7 @@ void answer(const Desk& desk, const MemcachedCommand& command, std::string& out)
   if (command.noreply && command.verb < Verb::kMetaGet) out.resize(before);
 }
 
-void answer_too_large(const Desk& desk, const MemcachedCommand& command) {
+void erase_without_room(const Desk& desk, const MemcachedCommand& command) {
   if (command.verb != Verb::kSet && command.verb != Verb::kMetaSet) return;
   std::string unused;
   try {

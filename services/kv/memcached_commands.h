@@ -27,7 +27,7 @@ void append_lookup_end(std::string& out, const MemcachedCommand& command);
 void answer(const Desk& desk, const MemcachedCommand& command, std::string& out);
 
 /// Does what a set or ms does whose value has no room: it removes the old item. Does nothing for other commands.
-void answer_too_large(const Desk& desk, const MemcachedCommand& command);
+void erase_without_room(const Desk& desk, const MemcachedCommand& command);
 
 /// Returns the moment, in milliseconds since 1970, that an expiry time of memcached means; 0 for never. Up to 30 days
 /// are seconds from now, more are seconds since 1970, and negative times are over.

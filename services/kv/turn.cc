@@ -95,7 +95,7 @@ Turn::Taken Turn::take_memcached(Dialogue& dialogue, std::size_t ahead) {
   }
   if (ahead != 0) return Taken::kMustWait;
   if (parsed.status == ParseStatus::kError) {
-    if (parsed.too_large && dialogue.admitted) answer_too_large(desk(), command);
+    if (parsed.too_large && dialogue.admitted) erase_without_room(desk(), command);
     return refused(dialogue, parsed);
   }
   if (command.verb == MemcachedVerb::kQuit) {
