@@ -47,4 +47,5 @@ latchlab_add_index(libcuckoo     HEADER indexes/peers/libcuckoo.h      TYPE LibC
 latchlab_add_index(absl_flat     HEADER indexes/peers/absl_flat.h      TYPE AbslFlat      KEYS u64 bytes  POLICIES ${alone} NO_CELLS)
 latchlab_add_index(std_unordered HEADER indexes/peers/std_unordered.h  TYPE StdUnordered  KEYS u64 bytes  POLICIES ${alone} NO_CELLS)
 latchlab_add_index(std_map       HEADER indexes/peers/std_map.h        TYPE StdMap        KEYS u64 bytes  POLICIES ${alone} NO_CELLS)
+latchlab_add_index(remote        HEADER indexes/remote/remote.h       TYPE Remote       KEYS u64 bytes  POLICIES own NO_CELLS)
 latchlab_add_index(null          HEADER indexes/null.h                 TYPE Null          KEYS u64 bytes  POLICIES none)

@@ -94,7 +94,7 @@ class Modelled(Generated):
             registry = pathlib.Path(build, "harness_pairs/registry_all.cc").read_text()
             unit = pathlib.Path(build, "harness_pairs/art_0.cc").read_text()
         unseen = re.findall(r'add_unseen\("(\w+)"\)', registry)
-        self.assertEqual(set(unseen), {"simdht", "tbb", "tbb_unordered", "libcuckoo", "absl_flat", "std_unordered", "std_map"})
+        self.assertEqual(set(unseen), {"simdht", "remote", "tbb", "tbb_unordered", "libcuckoo", "absl_flat", "std_unordered", "std_map"})
         self.assertFalse(set(unseen) & set(re.findall(r'add_lacking\({"(\w+)"', registry)))
         self.assertIn("add_pair_if_admitted<Art, Olc<Modelled>, U64Key>", unit)
 

@@ -9,13 +9,14 @@
 
 namespace latchlab::testing {
 
-/// Returns the pairs of this build with an index that keeps what it is given.
+/// Returns the pairs of this build with an index that keeps what it is given, and needs nothing but this process.
 inline const std::vector<Pair>& kept_pairs() {
   static const std::vector<Pair> kept = [] {
     Registry registry;
     register_all(registry);
     std::vector<Pair> out;
     for (const Pair& pair : registry.pairs()) {
+      if (!pair.needs.empty()) continue;
       if (pair.make_index(Spec::parse(pair.policy), {}, Spec::parse(pair.index))->keeps()) out.push_back(pair);
     }
     return out;

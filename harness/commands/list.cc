@@ -48,6 +48,7 @@ std::string indexes(const Registry& registry, Scope scope) {
       if (pair.index != index || pair.policy != registry.policies_of(index).front()) continue;
       if (traits.empty()) {
         traits.emplace_back(pair.ordered ? "ordered" : "not ordered");
+        if (!pair.needs.empty()) traits.push_back("needs " + pair.needs);
         if (!pair.no_erase.empty()) traits.emplace_back("no erase");
         if (!pair.no_modify.empty()) traits.emplace_back("no modify");
         if (pair.learns) traits.emplace_back("learns from lookups");

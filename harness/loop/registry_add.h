@@ -55,6 +55,7 @@ auto widths_by(const Spec& spec) {
 template <class Written>
 void describe_index(Pair& pair) {
   if constexpr (requires { Written::kOwnMemory; }) pair.own_memory = Written::kOwnMemory;
+  if constexpr (requires { Written::kNeeds; }) pair.needs = Written::kNeeds;
   if constexpr (requires { Written::kLibrary; }) pair.library = Written::kLibrary;
   if constexpr (requires { Written::kNoErase; }) pair.no_erase = Written::kNoErase;
   if constexpr (requires { typename Written::Options; }) {
@@ -98,6 +99,7 @@ void describe_policy(Pair& pair) {
 /// index may describe itself by these optional members, of the index or of the class that was joined to a policy:
 ///   kOwnMemory             why the harness cannot choose its memory: --alloc and --hugepages=thp do not reach it, and
 ///                          it counts its own bytes()
+///   kNeeds                 what a run needs besides this process
 ///   kNoErase               why its erase must not be called
 ///   kLibrary               for a peer: the library that it is from, by its name in build_info().libraries
 ///   Options::kMeantBy      a MeantBy, if the name of another index may mean this one too

@@ -65,14 +65,15 @@ def kill_with_child(process):
 
 
 def pairs():
-    """Returns (index, policy, traits of the index) for every pair in this build, from `harness list`."""
+    """Returns (index, policy, traits of the index) for every pair in this build that runs alone, from `harness list`."""
     found = []
     for line in run("list", "indexes").stdout.splitlines()[1:]:
         match = re.fullmatch(r"  (\S+) +(.*); under (.*)", line)
         if match is None:
             continue  # the line of an option
-        for policy in match.group(3).split(", "):
-            found.append((match.group(1), policy, match.group(2).split(", ")))
+        traits = match.group(2).split(", ")
+        if not any(trait.startswith("needs ") for trait in traits):
+            found += [(match.group(1), policy, traits) for policy in match.group(3).split(", ")]
     return found
 
 

@@ -1,45 +1,11 @@
 #pragma once
 
-// Files of the kernel, and the addresses where a server listens.
+// The files on which a server listens.
 
-#include <string>
-#include <string_view>
-#include <utility>
-#include <vector>
+#include "src/wire/address.h"
+#include "src/wire/file.h"
 
 namespace latchlab::kv {
-
-/// A file descriptor, closed at its end.
-class File {
- public:
-  File() = default;
-  explicit File(int number) : number_(number) {}
-  File(File&& other) noexcept : number_(std::exchange(other.number_, -1)) {}
-  File& operator=(File&& other) noexcept {
-    std::swap(number_, other.number_);
-    return *this;
-  }
-  ~File();
-
-  [[nodiscard]] int number() const { return number_; }
-  explicit operator bool() const { return number_ >= 0; }
-
- private:
-  int number_ = -1;
-};
-
-/// Where a server listens: HOST:PORT, [HOST]:PORT or unix:PATH. HOST is an address of IPv4 or IPv6, not a name.
-struct Address {
-  std::string text;
-  std::string host, port;  ///< of TCP
-  std::string path;        ///< of a Unix socket
-
-  /// Throws InputError, which names `option`, for a text that is no address.
-  [[nodiscard]] static Address parse(std::string_view option, std::string_view text);
-  [[nodiscard]] bool is_unix() const { return !path.empty(); }
-  /// Returns true if only this machine reaches it: 127.0.0.0/8, ::1, a path.
-  [[nodiscard]] bool is_local() const;
-};
 
 /// A file that listens, as a loop sees it. A loop has a TCP listener of its own, and shares that of a path.
 struct Listener {

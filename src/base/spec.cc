@@ -177,6 +177,11 @@ std::size_t SpecReader::one_of(std::string_view key, std::size_t standard, const
   return static_cast<std::size_t>(at - words.begin());
 }
 
+std::string SpecReader::text(std::string_view key, std::string_view standard) {
+  const std::string* const text = find(key);
+  return text != nullptr ? *text : std::string(standard);
+}
+
 std::optional<std::string> SpecReader::arg_text() {
   arg_read_ = true;
   return spec_.arg;

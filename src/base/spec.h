@@ -78,6 +78,8 @@ class SpecReader {
   [[nodiscard]] u64 number(std::string_view key, u64 standard, u64 min, u64 max);
   /// Returns the option `key` as a finite number, or `standard`. Throws InputError unless it is from min to max.
   [[nodiscard]] double real(std::string_view key, double standard, double min, double max);
+  /// Returns the option `key` as it was written, or `standard`.
+  [[nodiscard]] std::string text(std::string_view key, std::string_view standard);
   /// Returns the position in `words` of the option `key`, or `standard`. Throws InputError for any other word.
   [[nodiscard]] std::size_t one_of(std::string_view key, std::size_t standard, const std::vector<std::string>& words);
   /// Returns the enumerator that the option `key` names, or `standard`. Throws InputError for any other word.

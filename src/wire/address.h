@@ -1,0 +1,38 @@
+#pragma once
+
+// Where a server listens, and a client finds it.
+
+#include <sys/socket.h>
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace latchlab {
+
+/// The place of a server: HOST:PORT, [HOST]:PORT or unix:PATH. HOST is an address of IPv4 or IPv6, not a name.
+struct Address {
+  std::string text;
+  std::string host, port;  ///< of TCP
+  std::string path;        ///< of a Unix socket
+
+  /// Throws InputError, which names `option`, for a text that is no address.
+  [[nodiscard]] static Address parse(std::string_view option, std::string_view text);
+  [[nodiscard]] bool is_unix() const { return !path.empty(); }
+  /// Returns true if only this machine reaches it: 127.0.0.0/8, ::1, a path.
+  [[nodiscard]] bool is_local() const;
+};
+
+/// An address as the kernel takes it.
+struct KernelAddress {
+  sockaddr_storage name{};
+  socklen_t size = 0;
+
+  [[nodiscard]] int family() const { return name.ss_family; }
+  [[nodiscard]] const sockaddr* get() const { return reinterpret_cast<const sockaddr*>(&name); }
+};
+
+/// Returns the address in the kernel's form; nothing if the path is too long for it.
+[[nodiscard]] std::optional<KernelAddress> kernel_address(const Address& address);
+
+}  // namespace latchlab
