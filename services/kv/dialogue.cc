@@ -23,25 +23,18 @@ void Dialogue::receive(std::string_view bytes) {
   in_.append(bytes.substr(skipped));
 }
 
-void Dialogue::sent(std::size_t bytes) {
-  sent_ += bytes;
-  if (sent_ < out.size()) {
-    // Moves fewer bytes than were sent. A client that always leaves some would otherwise make the buffer grow for ever.
-    if (sent_ > out.size() / 2) {
-      out.erase(0, sent_);
-      sent_ = 0;
-    }
-    return;
-  }
-  out.clear();
-  sent_ = 0;
-  shrink(out);
+void Dialogue::sent(std::size_t bytes, std::string& buffer) {
+  sending_ -= bytes;
+  if (sending_ != 0) return;
+  buffer.clear();
+  shrink(buffer);
+  if (out.empty() && out.capacity() < buffer.capacity()) out.swap(buffer);
 }
 
 void Dialogue::abandon() {
   closing = true;
   out.clear();
-  sent_ = 0;
+  sending_ = 0;
 }
 
 void Dialogue::hold_back(std::size_t keys) {

@@ -1,11 +1,12 @@
 #pragma once
 
-// What a connection says and is answered, without a socket: bytes in, bytes out, and what the protocol must remember
+// What a connection says and is answered, without a network: bytes in, bytes out, and what the protocol must remember
 // between turns. The loop moves the bytes (loop.h), and a turn answers them (turn.h).
 //
 //     in    | used | a whole command | a whole command | the beginning of one |        views of commands point here
-//     out   | sent | answers that the socket has not taken yet |
+//     out   | answers that the network has not taken yet |
 //
+// The network takes the whole output, and sends it while the next turns fill a new one. It gives the memory back.
 // A command is dropped from `in` when its answer is complete. A lookup of many keys may fill `out` before that. Then
 // the dialogue is full: it remembers how many keys it has answered, and the next turn parses the command again and goes
 // on behind them. So nothing that was parsed is kept between turns, and `out` stays within its limit and one value.
@@ -42,11 +43,18 @@ class Dialogue {
   /// Notes that the client is gone: nothing is answered or sent any more.
   void abandon();
   /// Returns true if more input is of use: the answers so far are not too many, and the connection does not close.
-  [[nodiscard]] bool wants_input() const { return !closing && !ended_ && unsent().size() < limits_->most_output_bytes; }
-  [[nodiscard]] std::string_view unsent() const { return std::string_view(out).substr(sent_); }
-  void sent(std::size_t bytes);
-  /// Returns true if nothing is left to answer or to send, so that the socket can be closed.
-  [[nodiscard]] bool over() const { return unsent().empty() && (closing || (ended_ && !waits)); }
+  [[nodiscard]] bool wants_input() const { return !closing && !ended_ && unsent() < limits_->most_output_bytes; }
+  /// Returns the bytes of all answers that are not sent: those in `out`, and those that the network has.
+  [[nodiscard]] std::size_t unsent() const { return out.size() + sending_; }
+  /// Returns true if the network has answers. It takes no others until they are sent.
+  [[nodiscard]] bool sending() const { return sending_ != 0; }
+  /// Notes that the network gets all of `out`. The caller passes it on, as memory that is moved.
+  void begin_sending() { sending_ = out.size(); }
+  /// Notes that so many bytes were sent. After the last, keeps the memory of `buffer`, which had them, if `out` has
+  /// less.
+  void sent(std::size_t bytes, std::string& buffer);
+  /// Returns true if nothing is left to answer or to send, so that the connection can be closed.
+  [[nodiscard]] bool over() const { return unsent() == 0 && (closing || (ended_ && !waits)); }
   /// Returns the bytes that the dialogue keeps.
   [[nodiscard]] std::size_t bytes() const { return in_.capacity() + out.capacity(); }
 
@@ -59,7 +67,7 @@ class Dialogue {
   /// answered. The parsers may have seen what comes after it, and begin anew.
   void hold_back(std::size_t keys);
   /// Returns true if the answers have reached their limit.
-  [[nodiscard]] bool full() const { return unsent().size() >= limits_->most_output_bytes; }
+  [[nodiscard]] bool full() const { return unsent() >= limits_->most_output_bytes; }
 
  private:
   [[nodiscard]] MemcachedLimits memcached_limits() const { return {.most_value_bytes = limits_->most_value_bytes}; }
@@ -72,7 +80,8 @@ class Dialogue {
   u64 id_;
   const Limits* limits_;
   std::string in_;
-  std::size_t used_ = 0, sent_ = 0;
+  std::size_t used_ = 0;
+  std::size_t sending_ = 0;  // bytes that the network has
   u64 skip_ = 0;
   bool ended_ = false;
 

@@ -1,70 +1,29 @@
 #include "services/kv/loop.h"
 
-#include <netinet/in.h>
-#include <netinet/tcp.h>
-#include <sys/epoll.h>
-#include <sys/eventfd.h>
-#include <sys/socket.h>
-#include <unistd.h>
-
-#include <array>
-#include <cerrno>
-#include <cstring>
-#include <string>
-#include <string_view>
 #include <utility>
 
 #include "services/kv/clock.h"
-#include "src/base/error.h"
 
 namespace latchlab::kv {
 
 namespace {
 
-constexpr int kMostEvents = 512;                   // that a turn takes from the kernel
-constexpr int kMostAccepted = 64;                  // connections that a turn accepts from one listener
+constexpr u32 kMostWait = 1000;                    // milliseconds, for the work of every second
 constexpr std::size_t kSweptItems = 64;            // that the store looks at for dead ones at a time
 constexpr u32 kLeastSweeps = 8, kMostSweeps = 64;  // such looks a second
 constexpr std::size_t kManyDead = 4;               // that a look finds: then more are worth it
 constexpr std::string_view kTooMany = "ERROR Too many open connections\r\n";
 
-File opened(int number, const char* what) {
-  if (number < 0) throw InputError(std::string("serve: the kernel refuses ") + what + ": " + std::strerror(errno));
-  return File(number);
-}
-
-void add(const File& epoll, int file, u32 events) {
-  epoll_event event{};
-  event.events = events;
-  event.data.fd = file;
-  if (epoll_ctl(epoll.number(), EPOLL_CTL_ADD, file, &event) != 0)
-    throw InputError(std::string("serve: the kernel watches no more files: ") + std::strerror(errno));
-}
-
 }  // namespace
 
-Stop::Stop() : wake_(opened(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK), "an eventfd")) {}
-
-void Stop::ask() const {
-  asked_.store(true, kRelaxed);
-  const u64 one = 1;
-  [[maybe_unused]] const auto written = write(wake_.number(), &one, sizeof one);
-}
-
-Loop::Loop(Server& server, const std::vector<Listener>& listeners, const Stop& stop)
+Loop::Loop(Server& server, std::unique_ptr<Network> network, const Stop& stop)
     : server_(server),
       session_(server.store().join()),
       counts_(server.add_counts()),
       turn_(server, *session_, counts_),
       now_(present()),
-      listeners_(listeners),
-      stop_(stop),
-      epoll_(opened(epoll_create1(EPOLL_CLOEXEC), "an epoll")),
-      buffer_(server.options().limits.read_bytes) {
-  add(epoll_, stop_.file(), EPOLLIN);
-  for (const Listener& listener : listeners_)
-    add(epoll_, listener.file, EPOLLIN | (listener.shared ? u32{EPOLLEXCLUSIVE} : 0));
-}
+      network_(std::move(network)),
+      stop_(stop) {}
 
 Loop::~Loop() = default;
 
@@ -73,90 +32,70 @@ void Loop::run() {
     wait();
     answer_ready();
     if (now_.second != swept_) every_second();
-    if (!draining_ && stop_.asked()) {
-      draining_ = true;
-      drain_until_ = now_.second + server_.options().limits.drain_seconds;
-      for (const Listener& listener : listeners_) epoll_ctl(epoll_.number(), EPOLL_CTL_DEL, listener.file, nullptr);
-      for (const auto& connection : connections_) {
-        if (connection == nullptr) continue;
-        connection->dialogue.end_input();
-        make_ready(*connection);
-      }
-      answer_ready();
-    }
+    if (!draining_ && stop_.asked()) begin_draining();
     if (draining_ && (open_ == 0 || now_.second > drain_until_)) return;
   }
 }
 
 void Loop::wait() {
-  std::array<epoll_event, kMostEvents> events;
   const bool busy = !ready_.empty();
   if (!busy) session_->idle();
-  const int count = epoll_wait(epoll_.number(), events.data(), kMostEvents, busy ? 0 : 1000);
+  network_->wait(busy ? 0 : kMostWait);
   now_ = present();
-  for (int i = 0; i < count; ++i) {
-    const epoll_event& event = events[static_cast<std::size_t>(i)];
-    const int file = event.data.fd;
-    if (file == stop_.file()) {
-      u64 ignored = 0;
-      [[maybe_unused]] const auto got = read(file, &ignored, sizeof ignored);
-      continue;
-    }
-    bool listens = false;
-    for (const Listener& listener : listeners_) {
-      if (listener.file != file) continue;
-      listens = true;
-      if (!draining_) accept_from(listener);
-    }
-    if (listens) continue;
-    Connection* const connection = connections_[static_cast<std::size_t>(file)].get();
+  network_->report(*this);
+}
+
+void Loop::begin_draining() {
+  draining_ = true;
+  drain_until_ = now_.second + server_.options().limits.drain_seconds;
+  network_->stop_accepting();
+  for (const auto& connection : connections_) {
     if (connection == nullptr) continue;
-    if ((event.events & (EPOLLIN | EPOLLHUP | EPOLLERR)) != 0) read_from(*connection);
-    // The other side takes no answers any more. The kernel would say so again and again.
-    if ((event.events & EPOLLERR) != 0 || ((event.events & EPOLLHUP) != 0 && !connection->dialogue.wants_input()))
-      connection->dialogue.abandon();
+    connection->dialogue.end_input();
     make_ready(*connection);
   }
+  answer_ready();
 }
 
-void Loop::accept_from(const Listener& listener) {
-  for (int i = 0; i < kMostAccepted; ++i) {
-    File file(accept4(listener.file, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
-    if (!file) return;
-    counts_.add<&KvCounters::total_connections>();
-    if (!server_.admit_connection()) {
-      counts_.add<&KvCounters::rejected_connections>();
-      counts_.add<&KvCounters::closed_connections>();
-      [[maybe_unused]] const auto sent = send(file.number(), kTooMany.data(), kTooMany.size(), MSG_NOSIGNAL);
-      continue;
-    }
-    if (!listener.is_unix) {
-      const int on = 1;
-      setsockopt(file.number(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-    }
-    const auto at = static_cast<std::size_t>(file.number());
-    if (connections_.size() <= at) connections_.resize(at + 1);
-    const bool admitted = !server_.options().secrets.has_value();
-    connections_[at] =
-        std::make_unique<Connection>(std::move(file), server_.next_id(), server_.options().limits, admitted, now_);
-    ++open_;
-    connections_[at]->interest = EPOLLIN;
-    add(epoll_, static_cast<int>(at), EPOLLIN);
+std::string_view Loop::accepted(Network::Place place) {
+  counts_.add<&KvCounters::total_connections>();
+  if (!server_.admit_connection()) {
+    counts_.add<&KvCounters::rejected_connections>();
+    counts_.add<&KvCounters::closed_connections>();
+    return kTooMany;
   }
+  if (connections_.size() <= place) connections_.resize(place + 1);
+  const bool admitted = !server_.options().secrets.has_value();
+  connections_[place] =
+      std::make_unique<Connection>(place, server_.next_id(), server_.options().limits, admitted, now_);
+  ++open_;
+  return {};
 }
 
-void Loop::read_from(Connection& connection) {
-  if (!connection.dialogue.wants_input()) return;
-  const ssize_t got = recv(connection.file.number(), buffer_.data(), buffer_.size(), 0);
-  if (got > 0) {
-    connection.active = now_.second;
-    counts_.add<&KvCounters::bytes_read>(static_cast<u64>(got));
-    connection.dialogue.receive({buffer_.data(), static_cast<std::size_t>(got)});
-  } else if (got == 0) {
-    connection.dialogue.end_input();
-  } else if (errno != EAGAIN && errno != EINTR) {
-    connection.dialogue.abandon();
-  }
+void Loop::received(Network::Place place, std::string_view bytes) {
+  Connection& connection = *connections_[place];
+  connection.active = now_.second;
+  counts_.add<&KvCounters::bytes_read>(bytes.size());
+  connection.dialogue.receive(bytes);
+  make_ready(connection);
+}
+
+void Loop::ended(Network::Place place) {
+  connections_[place]->dialogue.end_input();
+  make_ready(*connections_[place]);
+}
+
+void Loop::failed(Network::Place place) {
+  connections_[place]->dialogue.abandon();
+  make_ready(*connections_[place]);
+}
+
+void Loop::sent(Network::Place place, std::size_t bytes, std::string& buffer) {
+  Connection& connection = *connections_[place];
+  note_sent(connection, bytes, buffer);
+  const Dialogue& dialogue = connection.dialogue;
+  // An answer that is sent late is often the only one, and leaves nothing to do.
+  if (!dialogue.out.empty() || dialogue.waits || dialogue.over() || !connection.wants_input) make_ready(connection);
 }
 
 void Loop::make_ready(Connection& connection) {
@@ -179,40 +118,33 @@ void Loop::answer_ready() {
 
 void Loop::send_to(Connection& connection) {
   Dialogue& dialogue = connection.dialogue;
-  while (!dialogue.unsent().empty()) {
-    const std::string_view bytes = dialogue.unsent();
-    const ssize_t sent = send(connection.file.number(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
-    if (sent < 0) {
-      if (errno == EINTR) continue;
-      if (errno != EAGAIN) dialogue.abandon();
-      break;
+  if (!dialogue.sending() && !dialogue.out.empty()) {
+    dialogue.begin_sending();
+    const Network::Sent sent = network_->send(connection.place, dialogue.out);
+    if (sent.failed) {
+      dialogue.abandon();
+    } else if (sent.bytes != 0) {
+      note_sent(connection, sent.bytes, dialogue.out);
     }
-    connection.active = now_.second;
-    counts_.add<&KvCounters::bytes_written>(static_cast<u64>(sent));
-    dialogue.sent(static_cast<std::size_t>(sent));
-    if (static_cast<std::size_t>(sent) < bytes.size()) break;
   }
   if (dialogue.over()) return close(connection);
   if (dialogue.waits && !dialogue.full()) make_ready(connection);
-  watch(connection);
+  const bool wanted = dialogue.wants_input();
+  if (wanted != std::exchange(connection.wants_input, wanted)) network_->want_input(connection.place, wanted);
 }
 
-void Loop::watch(Connection& connection) {
-  const u32 wanted = (connection.dialogue.wants_input() ? u32{EPOLLIN} : 0) |
-                     (connection.dialogue.unsent().empty() ? 0 : u32{EPOLLOUT});
-  if (wanted == connection.interest) return;
-  connection.interest = wanted;
-  epoll_event event{};
-  event.events = wanted;
-  event.data.fd = connection.file.number();
-  epoll_ctl(epoll_.number(), EPOLL_CTL_MOD, connection.file.number(), &event);
+void Loop::note_sent(Connection& connection, std::size_t bytes, std::string& buffer) {
+  connection.active = now_.second;
+  counts_.add<&KvCounters::bytes_written>(bytes);
+  connection.dialogue.sent(bytes, buffer);
 }
 
 void Loop::close(Connection& connection) {
   counts_.add<&KvCounters::closed_connections>();
   server_.end_connection();
   --open_;
-  connections_[static_cast<std::size_t>(connection.file.number())].reset();
+  network_->close(connection.place);
+  connections_[connection.place].reset();
 }
 
 void Loop::every_second() {
@@ -224,7 +156,7 @@ void Loop::every_second() {
   for (const auto& connection : connections_) {
     if (connection == nullptr || connection->ready) continue;
     const u32 silent = now_.second - connection->active;
-    const bool stalled = !connection->dialogue.unsent().empty() && silent > limits.stall_seconds;
+    const bool stalled = connection->dialogue.unsent() != 0 && silent > limits.stall_seconds;
     const bool idle = limits.idle_seconds != 0 && silent > limits.idle_seconds;
     if (!stalled && !idle) continue;
     counts_.add<&KvCounters::idle_kicks>();

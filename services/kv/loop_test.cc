@@ -15,6 +15,7 @@
 
 #include "indexes/chained/chained.h"
 #include "services/kv/clock.h"
+#include "services/kv/epoll_network.h"
 #include "services/kv/store_of.h"
 #include "src/machine/native.h"
 #include "src/testing/catch.h"
@@ -41,9 +42,10 @@ class Served {
         address_(Address::parse("--listen", "unix:" + path_)),
         listener_(listen_at(address_, false)),
         server_(options_of(limits), std::make_unique<StoreOf<Map>>(options_of(limits).store, 1), present()),
-        thread_([this] {
-          Loop loop(server_, {{.file = listener_.number(), .is_unix = true, .shared = true}}, stop_);
-          loop.run();
+        thread_([this, limits] {
+          const std::vector<Listener> listeners{{.file = listener_.number(), .is_unix = true, .shared = true}};
+          auto network = std::make_unique<EpollNetwork>(listeners, stop_, limits.read_bytes);
+          Loop(server_, std::move(network), stop_).run();
         }) {}
   ~Served() {
     stop();

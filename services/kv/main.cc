@@ -9,14 +9,17 @@
 #include <random>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "services/kv/clock.h"
+#include "services/kv/epoll_network.h"
 #include "services/kv/loop.h"
 #include "services/kv/metrics.h"
 #include "services/kv/options.h"
 #include "services/kv/server.h"
 #include "services/kv/socket.h"
+#include "services/kv/stop.h"
 #include "services/kv/store_kinds.h"
 #include "src/base/error.h"
 #include "src/base/printable.h"
@@ -79,7 +82,8 @@ void serve(const ServeCommand& command, const StoreKinds& kinds) {
   for (std::size_t i = 0; i < listeners.size(); ++i) {
     threads.emplace_back([&, i] {
       try {
-        Loop(server, listeners[i], stops[i]).run();
+        auto network = std::make_unique<EpollNetwork>(listeners[i], stops[i], command.server.limits.read_bytes);
+        Loop(server, std::move(network), stops[i]).run();
       } catch (...) {
         failures[i] = std::current_exception();
         kill(getpid(), SIGTERM);

@@ -12,6 +12,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "indexes/cuckoo/cuckoo.h"
 #include "services/kv/dialogue.h"
@@ -70,6 +71,33 @@ class Played {
   Moment now_ = after(0);
 };
 
+/// The way from a dialogue to its client, as a network plays it: it takes the whole output, and sends it in pieces.
+class Way {
+ public:
+  explicit Way(Dialogue& dialogue) : dialogue_(dialogue) {}
+  /// Sends up to `most` bytes, and returns them.
+  std::string send(std::size_t most) {
+    std::string sent;
+    while (sent.size() < most && dialogue_.unsent() != 0) {
+      if (!dialogue_.sending()) {
+        dialogue_.begin_sending();
+        bytes_ = std::exchange(dialogue_.out, {});
+        sent_ = 0;
+      }
+      const std::string_view piece = std::string_view(bytes_).substr(sent_, most - sent.size());
+      sent += piece;
+      sent_ += piece.size();
+      dialogue_.sent(piece.size(), bytes_);
+    }
+    return sent;
+  }
+
+ private:
+  Dialogue& dialogue_;
+  std::string bytes_;
+  std::size_t sent_ = 0;
+};
+
 /// A connection to a server that is played. It ends before the server does.
 class Conversation {
  public:
@@ -79,6 +107,7 @@ class Conversation {
                   !served.server().options().secrets.has_value()) {}
 
   Dialogue& dialogue() { return dialogue_; }
+  Way& way() { return way_; }
   /// Sends bytes, and returns all that the server says then.
   std::string say(std::string_view bytes) {
     dialogue_.receive(bytes);
@@ -90,8 +119,7 @@ class Conversation {
     Dialogue* const all[] = {&dialogue_};
     do {
       served_.answer(all);
-      answers += dialogue_.unsent();
-      dialogue_.sent(dialogue_.unsent().size());
+      answers += way_.send(dialogue_.unsent());
     } while (dialogue_.waits);
     return answers;
   }
@@ -100,6 +128,7 @@ class Conversation {
  private:
   Played& served_;
   Dialogue dialogue_;
+  Way way_{dialogue_};
 };
 
 }  // namespace latchlab::kv::testing

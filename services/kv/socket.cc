@@ -1,6 +1,7 @@
 #include "services/kv/socket.h"
 
 #include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -54,6 +55,23 @@ File listen_at(const Address& address, bool shares_port) {
   File file = address.is_unix() ? bound_path(address, *name) : bound_port(address, *name, shares_port);
   if (listen(file.number(), kBacklog) != 0) refuse(address, "listen", errno);
   return file;
+}
+
+File accept_at(const Listener& listener) {
+  File file(accept4(listener.file, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
+  if (file) send_at_once(file, listener);
+  return file;
+}
+
+void send_at_once(const File& connection, const Listener& listener) {
+  if (listener.is_unix) return;
+  const int on = 1;
+  setsockopt(connection.number(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+}
+
+File opened(int number, std::string_view what) {
+  if (number >= 0) return File(number);
+  throw InputError("the kernel refuses " + std::string(what) + ": " + std::strerror(errno));
 }
 
 int port_of(const File& listener) {

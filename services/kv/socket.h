@@ -18,6 +18,15 @@ struct Listener {
 /// connections over them. Removes a path that an ended server has left. Throws InputError if the kernel refuses.
 [[nodiscard]] File listen_at(const Address& address, bool shares_port);
 
+/// Accepts a connection, which does not block, and whose bytes TCP sends at once. Returns no file if there is none.
+[[nodiscard]] File accept_at(const Listener& listener);
+
+/// Makes TCP send the bytes of an accepted connection at once.
+void send_at_once(const File& connection, const Listener& listener);
+
+/// Returns the file that the kernel has opened. Throws InputError, which names `what`, if it has refused.
+[[nodiscard]] File opened(int number, std::string_view what);
+
 /// Returns the port of a TCP listener, which the kernel chose if the address has port 0.
 [[nodiscard]] int port_of(const File& listener);
 
