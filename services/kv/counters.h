@@ -3,12 +3,17 @@
 // What a loop of the server counts. The loop's thread writes; statistics read from any thread.
 
 #include <array>
+#include <cstddef>
 
 #include "src/base/types.h"
 #include "src/stats/counters.h"
 #include "src/stats/shared_counts.h"
 
 namespace latchlab::kv {
+
+/// How many turns there are for each one that is timed.
+inline constexpr u32 kTimedTurns = 8;
+inline constexpr std::size_t kBatchSizes = 13;
 
 /// The counts of one loop. The names are those of memcached's `stats` where memcached has the same count.
 struct KvCounters {
@@ -39,8 +44,31 @@ struct KvCounters {
   u64 auth_cmds = 0;
   u64 auth_errors = 0;
   u64 turns = 0;         ///< of a loop, that had something to answer
-  u64 batches = 0;       ///< lookups of several keys together
+  u64 batches = 0;       ///< of keys that were looked up together, or one key
   u64 batched_keys = 0;  ///< keys in them
+  // How many batches had so many keys, up to the next number. The last has those of 4096 and more.
+  u64 batches_from_1 = 0;
+  u64 batches_from_2 = 0;
+  u64 batches_from_4 = 0;
+  u64 batches_from_8 = 0;
+  u64 batches_from_16 = 0;
+  u64 batches_from_32 = 0;
+  u64 batches_from_64 = 0;
+  u64 batches_from_128 = 0;
+  u64 batches_from_256 = 0;
+  u64 batches_from_512 = 0;
+  u64 batches_from_1024 = 0;
+  u64 batches_from_2048 = 0;
+  u64 batches_from_4096 = 0;
+  // One turn in kTimedTurns is timed, with what the loop does for it. What is left of the thread's processor time is
+  // the wait for events and what it finds.
+  u64 timed_turns = 0;
+  u64 timed_keys = 0;  ///< looked up in them
+  u64 receive_ns = 0;  ///< reading
+  u64 parse_ns = 0;    ///< parsing, hashing, and commands that are no lookups
+  u64 lookup_ns = 0;   ///< from hashes to items
+  u64 render_ns = 0;   ///< from items to answers
+  u64 send_ns = 0;
 
   static constexpr auto fields() {
     using C = KvCounters;
@@ -72,7 +100,27 @@ struct KvCounters {
                       CounterField{"auth_errors", &C::auth_errors},
                       CounterField{"turns", &C::turns},
                       CounterField{"batches", &C::batches},
-                      CounterField{"batched_keys", &C::batched_keys}};
+                      CounterField{"batched_keys", &C::batched_keys},
+                      CounterField{"batches_from_1", &C::batches_from_1},
+                      CounterField{"batches_from_2", &C::batches_from_2},
+                      CounterField{"batches_from_4", &C::batches_from_4},
+                      CounterField{"batches_from_8", &C::batches_from_8},
+                      CounterField{"batches_from_16", &C::batches_from_16},
+                      CounterField{"batches_from_32", &C::batches_from_32},
+                      CounterField{"batches_from_64", &C::batches_from_64},
+                      CounterField{"batches_from_128", &C::batches_from_128},
+                      CounterField{"batches_from_256", &C::batches_from_256},
+                      CounterField{"batches_from_512", &C::batches_from_512},
+                      CounterField{"batches_from_1024", &C::batches_from_1024},
+                      CounterField{"batches_from_2048", &C::batches_from_2048},
+                      CounterField{"batches_from_4096", &C::batches_from_4096},
+                      CounterField{"timed_turns", &C::timed_turns},
+                      CounterField{"timed_keys", &C::timed_keys},
+                      CounterField{"receive_ns", &C::receive_ns},
+                      CounterField{"parse_ns", &C::parse_ns},
+                      CounterField{"lookup_ns", &C::lookup_ns},
+                      CounterField{"render_ns", &C::render_ns},
+                      CounterField{"send_ns", &C::send_ns}};
   }
 };
 

@@ -42,7 +42,9 @@ void Loop::wait() {
   if (!busy) session_->idle();
   network_->wait(busy ? 0 : kMostWait);
   now_ = present();
+  turn_.stopwatch().begin();
   network_->report(*this);
+  turn_.stopwatch().lap<&KvCounters::receive_ns>();
 }
 
 void Loop::begin_draining() {
@@ -114,6 +116,7 @@ void Loop::answer_ready() {
     connection->ready = false;
     send_to(*connection);
   }
+  turn_.stopwatch().lap<&KvCounters::send_ns>();
 }
 
 void Loop::send_to(Connection& connection) {

@@ -483,7 +483,7 @@ class MemcachedCommands {
   void meta_debug() {
     count<&KvCounters::cmd_meta>();
     const Key wanted = key();
-    desk_.session.find({&wanted, 1}, now_, true, [&](std::size_t, Store::Items items) {
+    desk_.session.find({&wanted, 1}, now_, kAlone, [&](std::size_t, Store::Items items) {
       if (!items[0]) return append_meta_line(out_, command_, MetaStatus::kMiss);
       const Item& item = *items[0];
       append_meta_debug(out_, command_,

@@ -22,6 +22,7 @@ const std::string_view kServeHelp =
   --threads=N              loops; default: 1
   --limit=BYTES            the most memory of the store, which evicts beyond it; default: none
   --gather=off|turn|N      how many keys are looked up together: one, all of a turn, or up to N; default: turn
+  --batch=auto|N[:in-turn] how: the faster of together and one by one, or N a call of the index; default: auto
   --hugepages=off|thp      pages of the store; default: off
   --most-value=BYTES       the longest value, 1Ki to 16Mi less 64Ki; default: 1Mi
   --most-connections=N     default: 1024
@@ -42,6 +43,15 @@ u64 number(std::string_view option, std::string_view value, u64 least, u64 most)
   if (!scaled || !scaled->fits || scaled->value < least || scaled->value > most)
     refuse(option, value, "a number from " + count_text(least) + " to " + count_text(most));
   return scaled->value;
+}
+
+std::optional<Batching> batch(std::string_view option, std::string_view value) {
+  if (value == "auto") return std::nullopt;
+  constexpr std::string_view kInTurn = ":in-turn";
+  const bool in_turn = value.ends_with(kInTurn);
+  const std::string_view keys = value.substr(0, value.size() - (in_turn ? kInTurn.size() : 0));
+  return Batching{.keys = static_cast<u32>(number(option, keys, 1, kMostInAttempt)),
+                  .order = in_turn ? BatchOrder::kInTurn : BatchOrder::kSideBySide};
 }
 
 void check(const ServeCommand& command, bool open) {
@@ -78,6 +88,7 @@ ServeCommand parse_serve(const std::vector<std::string>& words) {
                               : value == "turn" ? Gather::kTurn
                                                 : number(option, value, 2, Gather::kTurn);
        }},
+      {"--batch", [&](auto option, auto value) { server.batch = batch(option, value); }},
       {"--hugepages",
        [&](auto option, auto value) {
          if (value != "off" && value != "thp") refuse(option, value, "off or thp");

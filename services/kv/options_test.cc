@@ -52,6 +52,9 @@ TEST_CASE("Each option sets what it names") {
   CHECK(server("--threads=1024").threads == 1024);
   CHECK(server("--limit=16Mi").store.limit == 16 << 20);
   CHECK(server("--limit=2G").store.limit == 2'000'000'000);
+  CHECK_FALSE(server("--batch=auto").batch);
+  CHECK(server("--batch=16").batch == Batching{.keys = 16, .order = BatchOrder::kSideBySide});
+  CHECK(server("--batch=1:in-turn").batch == Batching{.keys = 1, .order = BatchOrder::kInTurn});
   CHECK(server("--gather=off").gather.keys == 1);
   CHECK(server("--gather=turn").gather.keys == Gather::kTurn);
   CHECK(server("--gather=2").gather.keys == 2);
@@ -116,6 +119,9 @@ TEST_CASE("Each wrong option is refused with one line that names it") {
            {{"--limit=16M"}, "--limit: '16M' is not a number from 16Mi"},
            {{"--limit=0"}, "--limit: '0'"},
            {{"--limit=99999999999999999999"}, "--limit: '99999999999999999999'"},
+           {{"--batch=65"}, "--batch: '65' is not a number from 1 to 64"},
+           {{"--batch=:in-turn"}, "--batch: ''"},
+           {{"--batch=16:rolling"}, "--batch: '16:rolling'"},
            {{"--gather=on"}, "--gather: 'on'"},
            {{"--gather=1"}, "--gather: '1' is not a number from 2 to 4096"},
            {{"--gather=4097"}, "--gather: '4097'"},
@@ -151,9 +157,20 @@ TEST_CASE("An index and a policy that are no words are refused") {
 }
 
 TEST_CASE("The help names every option") {
-  const Words options = {
-      "--index=",  "--sync=", "--listen=",    "--auth=",       "--open-to-the-network", "--threads=", "--limit=",
-      "--gather=", "--idle=", "--hugepages=", "--most-value=", "--most-connections=",   "--metrics="};
+  const Words options = {"--index=",
+                         "--sync=",
+                         "--listen=",
+                         "--auth=",
+                         "--open-to-the-network",
+                         "--threads=",
+                         "--limit=",
+                         "--batch=",
+                         "--gather=",
+                         "--idle=",
+                         "--hugepages=",
+                         "--most-value=",
+                         "--most-connections=",
+                         "--metrics="};
   for (const std::string& option : options) {
     INFO(option);
     CHECK(kServeHelp.find("\n  " + option) != std::string_view::npos);

@@ -114,7 +114,7 @@ class RespCommands {
   /// Calls show(item) for the item of a key, or show(nullptr).
   template <class Show>
   void look_up(const Key& key, const Show& show) {
-    desk_.session.find({&key, 1}, now_, true,
+    desk_.session.find({&key, 1}, now_, kAlone,
                        [&](std::size_t, Store::Items items) { show(items[0] ? &*items[0] : nullptr); });
   }
   bool erase(const Key& key) {

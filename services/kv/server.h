@@ -16,6 +16,7 @@
 #include "services/kv/counters.h"
 #include "services/kv/secrets.h"
 #include "services/kv/store.h"
+#include "src/base/batching.h"
 #include "src/base/types.h"
 
 namespace latchlab::kv {
@@ -27,7 +28,7 @@ inline constexpr std::string_view kRedisVersion = "7.0.15";
 /// How many requests a turn collects before their keys are looked up together.
 struct Gather {
   static constexpr std::size_t kTurn = 4096;  ///< all of a turn, up to so many keys
-  std::size_t keys = kTurn;                   ///< 1: each key is looked up by itself
+  std::size_t keys = kTurn;                   ///< 1: each key is looked up by itself, and the batch does not matter
 };
 
 struct Limits {
@@ -44,6 +45,7 @@ struct ServerOptions {
   StoreOptions store;
   Limits limits;
   Gather gather;
+  std::optional<Batching> batch;  ///< of lookups; nothing: the faster of 64 keys side by side and one by one
   u32 threads = 1;
   std::optional<Secrets> secrets;  ///< nothing: every client is admitted
 };

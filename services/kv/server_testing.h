@@ -52,6 +52,7 @@ class Played {
         turn_(server_, *session_, counts_) {}
 
   Server& server() { return server_; }
+  Turn& turn() { return turn_; }
   Store& store() { return server_.store(); }
   Store::Session& session() { return *session_; }
   [[nodiscard]] Moment now() const { return now_; }

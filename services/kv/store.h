@@ -25,6 +25,7 @@
 
 #include "indexes/sized_modify.h"
 #include "services/kv/item.h"
+#include "src/base/batching.h"
 #include "src/base/function_ref.h"
 #include "src/base/hash.h"
 #include "src/base/spec.h"
@@ -104,6 +105,10 @@ struct StoreOptions {
   bool huge_pages = false;
 };
 
+/// The usual ways of looking up: one by one, and as many keys together as an attempt takes.
+inline constexpr Batching kAlone{.keys = 1, .order = BatchOrder::kInTurn};
+inline constexpr Batching kTogether{.keys = kMostInAttempt, .order = BatchOrder::kSideBySide};
+
 class Store {
  public:
   /// The items of up to kMostInAttempt keys, in the order of the keys; nothing for a key that is absent.
@@ -126,9 +131,10 @@ class Store {
     virtual ~Session() = default;
 
     /// Calls visit(first, items) for the items of up to kMostInAttempt keys at a time, from keys[first] on, as they are
-    /// at some moment of the call. `alone` looks each key up by itself. The visit must not use the session. Items are
-    /// valid during the visit. An item that is visited counts as used for the clock hand.
-    virtual void find(std::span<const Key> keys, Moment now, bool alone,
+    /// at some moment of the call. `batch` says how many keys are one call of the index, and in which order it looks
+    /// them up: kSideBySide or kInTurn. The visit must not use the session. Items are valid during the visit. An item
+    /// that is visited counts as used for the clock hand.
+    virtual void find(std::span<const Key> keys, Moment now, const Batching& batch,
                       FunctionRef<void(std::size_t first, Items items)> visit) = 0;
     /// Changes the item of a key in one step to what `decide` wishes. It gets the item, or null if there is none. It
     /// may run several times; its last run counts. It must not use the session, and must not throw anything but

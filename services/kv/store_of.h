@@ -108,15 +108,14 @@ class StoreOf final : public Store {
    public:
     Session(StoreOf& store, Tally& tally) : store_(store), tally_(tally), me_(store.index_.join()) {}
 
-    void find(std::span<const Key> keys, Moment now, bool alone,
+    void find(std::span<const Key> keys, Moment now, const Batching& batch,
               FunctionRef<void(std::size_t first, Items items)> visit) override {
       std::array<u64, kMostInAttempt> hashes;
       std::array<std::optional<Item>, kMostInAttempt> items;
       const u32 generation = store_.generation(now);
       Graveyard dead;
-      const std::size_t most = alone ? 1 : kMostInAttempt;
-      for (std::size_t first = 0; first < keys.size(); first += most) {
-        const std::span<const Key> group = keys.subspan(first, std::min(most, keys.size() - first));
+      for (std::size_t first = 0; first < keys.size(); first += batch.keys) {
+        const std::span<const Key> group = keys.subspan(first, std::min<std::size_t>(batch.keys, keys.size() - first));
         const auto show = [&](std::size_t i, std::optional<ByteSpan> bytes) {
           items[i].reset();
           if (!bytes) return;
@@ -136,11 +135,11 @@ class StoreOf final : public Store {
           continue;
         }
         for (std::size_t i = 0; i < group.size(); ++i) hashes[i] = group[i].hash;
-        store_.index_.use_groups(me_, std::span<const u64>(hashes.data(), group.size()),
-                                 [&](std::size_t, const typename Index::FoundValues& found) {
-                                   for (std::size_t i = 0; i < found.size(); ++i) show(i, found[i]);
-                                   visit(first, Items(items.data(), found.size()));
-                                 });
+        const auto show_all = [&](std::size_t, const typename Index::FoundValues& found) {
+          for (std::size_t i = 0; i < found.size(); ++i) show(i, found[i]);
+          visit(first, Items(items.data(), found.size()));
+        };
+        store_.index_.use_groups(me_, std::span<const u64>(hashes.data(), group.size()), show_all, batch.order);
       }
       (void)remove(dead, now);
     }

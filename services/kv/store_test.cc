@@ -59,7 +59,7 @@ class Used {
   /// Returns the value of a key; "absent" for none.
   std::string get(const Key& key) {
     std::string value = "absent";
-    session_->find({&key, 1}, now, true, [&](std::size_t, Store::Items items) {
+    session_->find({&key, 1}, now, kAlone, [&](std::size_t, Store::Items items) {
       if (items[0]) value = items[0]->value();
     });
     return value;
@@ -109,7 +109,7 @@ TEMPLATE_LIST_TEST_CASE("An item keeps the fields that it was stored with", "", 
   const ItemFields fields{.expires = after(5000).ms, .flags = 0xdeadbeef, .recent = 17, .stale = true};
   (void)used->put(key, used.now, fields, "x");
   std::optional<ItemFields> first;
-  used->find({&key, 1}, used.now, true, [&](std::size_t, Store::Items items) { first = items[0]->fields(); });
+  used->find({&key, 1}, used.now, kAlone, [&](std::size_t, Store::Items items) { first = items[0]->fields(); });
   REQUIRE(first);
   CHECK(first->expires == fields.expires);
   CHECK(first->flags == fields.flags);
@@ -166,7 +166,7 @@ TEMPLATE_LIST_TEST_CASE("A dead item that another thread revives meanwhile stays
   const Key key = used.store().key("a");
   // The first session's moment is later than the second one's, as with two loops of which one has begun its turn
   // before.
-  used->find({&key, 1}, after(1000), true, [&](std::size_t, Store::Items items) {
+  used->find({&key, 1}, after(1000), kAlone, [&](std::size_t, Store::Items items) {
     CHECK_FALSE(items[0]);
     CHECK(other->change(key, after(999), [](const Item* before) {
       ItemFields kept = before->fields();
@@ -271,7 +271,7 @@ TEMPLATE_LIST_TEST_CASE("Random operations of two sessions have the effects and 
         break;
       default: {
         std::string found = "absent";
-        session.find({&key, 1}, now, rng.below(2) == 0, [&](std::size_t, Store::Items items) {
+        session.find({&key, 1}, now, rng.below(2) == 0 ? kAlone : kTogether, [&](std::size_t, Store::Items items) {
           if (items[0]) found = items[0]->value();
         });
         REQUIRE(found == (there ? there->value : "absent"));
@@ -369,7 +369,7 @@ TEMPLATE_LIST_TEST_CASE("Two keys with one hash push each other out, and never a
   CHECK(used.get(a) == "again");
   CHECK(used.get(b) == "absent");
   const std::array both{a, b, a};
-  used->find(both, used.now, false, [&](std::size_t, Store::Items items) {
+  used->find(both, used.now, kTogether, [&](std::size_t, Store::Items items) {
     REQUIRE(items.size() == 3);
     CHECK(items[0]->value() == "again");
     CHECK_FALSE(items[1]);
@@ -394,19 +394,20 @@ TEMPLATE_LIST_TEST_CASE("A visit gets the items in the order of the keys, alone 
     CAPTURE(count);
     std::vector<Key> keys;
     for (std::size_t i = 0; i < count; ++i) keys.push_back(used.store().key(names[rng.below(names.size())]));
-    std::array<std::vector<std::string>, 2> found;
-    for (const bool alone : {false, true}) {
-      used->find(keys, used.now, alone, [&](std::size_t first, Store::Items items) {
-        REQUIRE(first == found[alone].size());
-        REQUIRE(items.size() <= (alone ? 1 : kMostInAttempt));
+    constexpr std::array kBatches{kAlone, kTogether, Batching{.keys = 5, .order = BatchOrder::kInTurn}};
+    std::array<std::vector<std::string>, kBatches.size()> found;
+    for (std::size_t way = 0; way < kBatches.size(); ++way) {
+      used->find(keys, used.now, kBatches[way], [&](std::size_t first, Store::Items items) {
+        REQUIRE(first == found[way].size());
+        REQUIRE(items.size() <= kBatches[way].keys);
         for (std::size_t i = 0; i < items.size(); ++i) {
           if (items[i]) CHECK(items[i]->key() == keys[first + i].text);
-          found[alone].emplace_back(items[i] ? items[i]->value() : "absent");
+          found[way].emplace_back(items[i] ? items[i]->value() : "absent");
         }
       });
-      REQUIRE(found[alone].size() == count);
+      REQUIRE(found[way].size() == count);
+      CHECK(found[way] == found[0]);
     }
-    CHECK(found[0] == found[1]);
   }
 }
 
@@ -439,7 +440,7 @@ TEST_CASE("An access is noted with its second, and a win is kept") {
   Used<StoreOver<Cuckoo>> used;
   (void)used.put("a", "a value that is no short one");
   const Key key = used.store().key("a");
-  used->find({&key, 1}, used.now, true, [&](std::size_t, Store::Items items) {
+  used->find({&key, 1}, used.now, kAlone, [&](std::size_t, Store::Items items) {
     const Item& item = *items[0];
     CHECK(item.recent() == 0);
     item.access(5);
@@ -461,7 +462,7 @@ TEST_CASE("One of several threads wins an item") {
       threads.emplace_back([&, id] {
         const auto session = used.store().join();
         const Key key = used.store().key("a");
-        session->find({&key, 1}, after(0), true, [&](std::size_t, Store::Items items) {
+        session->find({&key, 1}, after(0), kAlone, [&](std::size_t, Store::Items items) {
           items[0]->access(id);
           wins += items[0]->win();
         });

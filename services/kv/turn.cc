@@ -1,6 +1,8 @@
 #include "services/kv/turn.h"
 
 #include <algorithm>
+#include <bit>
+#include <chrono>
 
 #include "services/kv/memcached_commands.h"
 #include "services/kv/resp_commands.h"
@@ -17,6 +19,7 @@ void Turn::answer(std::span<Dialogue* const> dialogues, Moment now) {
     for (Dialogue* const dialogue : dialogues) more |= take_commands(*dialogue);
     run_batch();
   }
+  stopwatch_.lap<&KvCounters::parse_ns>();
 }
 
 bool Turn::take_commands(Dialogue& dialogue) {
@@ -78,7 +81,7 @@ Turn::Taken Turn::take_memcached(Dialogue& dialogue, std::size_t ahead) {
         // The key is in this function's memory. So the lookup is a batch of its own.
         if (ahead != 0) return Taken::kMustWait;
         const Key key = server_.store().key(text);
-        session_.find({&key, 1}, now_, true, [&](std::size_t, Store::Items items) {
+        session_.find({&key, 1}, now_, kAlone, [&](std::size_t, Store::Items items) {
           append_lookup(dialogue.out, desk(), command, command.key(), items[0]);
         });
         dialogue.drop(parsed.used);
@@ -155,15 +158,39 @@ void Turn::append_item(const Lookup& lookup, std::size_t key, const std::optiona
   append_lookup(dialogue, desk(), item);
 }
 
+void Turn::count_batch() {
+  counts_.add<&KvCounters::batched_keys>(keys_.size());
+  if (server_.options().gather.keys == 1) {
+    counts_.add<&KvCounters::batches>(keys_.size());
+    counts_.add<&KvCounters::batches_from_1>(keys_.size());
+    return;
+  }
+  counts_.add<&KvCounters::batches>();
+  const auto size = static_cast<std::size_t>(std::bit_width(keys_.size()));
+  counts_.add_after<&KvCounters::batches_from_1>(std::clamp<std::size_t>(size, 1, kBatchSizes) - 1);
+}
+
+template <class Visit>
+void Turn::look_up(const Visit& visit) {
+  const std::optional<Batching>& asked = server_.options().batch;
+  if (keys_.size() == 1 || server_.options().gather.keys == 1) return session_.find(keys_, now_, kAlone, visit);
+  if (asked) return session_.find(keys_, now_, *asked, visit);
+  const auto clock = [] { return std::chrono::steady_clock::now().time_since_epoch().count(); };
+  (void)faster_.run([&] { return static_cast<u64>(clock()); },
+                    [&](u32 way) {
+                      session_.find(keys_, now_, way == 0 ? kTogether : kAlone, visit);
+                      return static_cast<u32>(keys_.size());
+                    });
+}
+
 void Turn::run_batch() {
   if (lookups_.empty()) return;
-  const bool alone = server_.options().gather.keys == 1;
-  if (keys_.size() > 1 && !alone) {
-    counts_.add<&KvCounters::batches>();
-    counts_.add<&KvCounters::batched_keys>(keys_.size());
-  }
+  count_batch();
+  stopwatch_.note_keys(keys_.size());
+  stopwatch_.lap<&KvCounters::parse_ns>();
   std::size_t at = 0, of_lookup = 0;  // the lookup that is rendered, and its next key
-  session_.find(keys_, now_, alone, [&](std::size_t first, Store::Items items) {
+  look_up([&](std::size_t first, Store::Items items) {
+    stopwatch_.lap<&KvCounters::lookup_ns>();
     for (std::size_t i = 0; i < items.size(); ++i) {
       const Lookup& lookup = lookups_[at];
       Dialogue& dialogue = *lookup.dialogue;
@@ -181,7 +208,9 @@ void Turn::run_batch() {
       dialogue.answered_keys = 0;
       dialogue.drop(lookup.used);
     }
+    stopwatch_.lap<&KvCounters::render_ns>();
   });
+  stopwatch_.lap<&KvCounters::lookup_ns>();
   keys_.clear();
   lookups_.clear();
   command_count_ = 0;

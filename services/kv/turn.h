@@ -24,6 +24,8 @@
 
 #include "services/kv/dialogue.h"
 #include "services/kv/server.h"
+#include "services/kv/stopwatch.h"
+#include "src/base/faster_way.h"
 #include "src/wire/memcached.h"
 #include "src/wire/parsed.h"
 #include "src/wire/resp.h"
@@ -33,7 +35,10 @@ namespace latchlab::kv {
 class Turn {
  public:
   Turn(Server& server, Store::Session& session, KvCounts& counts)
-      : server_(server), session_(session), counts_(counts) {}
+      : server_(server), session_(session), counts_(counts), stopwatch_(counts) {}
+
+  /// The watch of the loop's turns. Without its `begin` nothing is timed.
+  Stopwatch& stopwatch() { return stopwatch_; }
 
   /// Answers the whole commands in the dialogues' input, as far as their output has room. A dialogue must not be there
   /// twice. Throws std::bad_alloc only for memory outside the store.
@@ -68,6 +73,10 @@ class Turn {
 
   /// Looks up the keys of the batch, and renders them.
   void run_batch();
+  void count_batch();
+  /// Looks up, in the way that the options say or that was faster lately, and calls visit(first, items).
+  template <class Visit>
+  void look_up(const Visit& visit);
   void append_item(const Lookup& lookup, std::size_t key, const std::optional<Item>& item);
 
   [[nodiscard]] Desk desk() const { return {server_, session_, counts_, now_}; }
@@ -81,6 +90,8 @@ class Turn {
   std::vector<MemcachedCommand> commands_;  // the first command_count_ belong to lookups_
   std::size_t command_count_ = 0;
   RespCommand resp_;
+  Stopwatch stopwatch_;
+  FasterWay faster_;  // 0: side by side, 1: one by one
 };
 
 }  // namespace latchlab::kv

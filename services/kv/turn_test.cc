@@ -278,15 +278,67 @@ TEST_CASE("Lookups of one turn are one batch, and a change of another connection
   served.answer(all);
   CHECK(one.dialogue().out == "END\r\nEND\r\n");
   CHECK(two.dialogue().out == "$-1\r\n+OK\r\n$1\r\nx\r\n");
-  CHECK(served.counters().batches == 1);
-  CHECK(served.counters().batched_keys == 4);
+  // The other batch is the lookup after the change.
+  CHECK(served.counters().batches == 2);
+  CHECK(served.counters().batches_from_4 == 1);
+  CHECK(served.counters().batched_keys == 5);
 }
 
-TEST_CASE("Keys that are looked up by themselves are no batch") {
+TEST_CASE("Batches are counted by their sizes, and those of one key, too") {
+  Played served(options_of(Gather::kTurn));
+  Conversation client(served);
+  const auto get = [&](u32 keys) {
+    std::string line = "get";
+    for (u32 i = 0; i < keys; ++i) line += " a";
+    CHECK(client.say(line + "\r\n") == "END\r\n");
+  };
+  for (const u32 keys : {1, 1, 2, 3, 4, 1023, 1024}) get(keys);
+  CHECK(served.counters().batches == 7);
+  CHECK(served.counters().batched_keys == 1 + 1 + 2 + 3 + 4 + 1023 + 1024);
+  CHECK(served.counters().batches_from_1 == 2);
+  CHECK(served.counters().batches_from_2 == 2);
+  CHECK(served.counters().batches_from_4 == 1);
+  CHECK(served.counters().batches_from_512 == 1);
+  CHECK(served.counters().batches_from_1024 == 1);
+}
+
+TEST_CASE("Keys that are looked up by themselves are batches of one") {
   Played served(options_of(1));
   Conversation client(served);
   CHECK(client.say("get a b c\r\n") == "END\r\n");
-  CHECK(served.counters().batches == 0);
+  CHECK(served.counters().batches == 3);
+  CHECK(served.counters().batches_from_1 == 3);
+}
+
+TEST_CASE("Keys are found in whichever way they are looked up") {
+  for (const std::optional<Batching>& batch :
+       {std::optional<Batching>(), std::optional(kAlone), std::optional(kTogether),
+        std::optional(Batching{.keys = 3, .order = BatchOrder::kInTurn})}) {
+    ServerOptions options = options_of(Gather::kTurn);
+    options.batch = batch;
+    Played served(options);
+    Conversation client(served);
+    CHECK(client.say("set a 0 0 1\r\nx\r\nset b 0 0 1\r\ny\r\n") == "STORED\r\nSTORED\r\n");
+    // Often enough for the faster way to try both.
+    for (u32 i = 0; i < 20; ++i) {
+      CHECK(client.say("get a c b a\r\n") == "VALUE a 0 1\r\nx\r\nVALUE b 0 1\r\ny\r\nVALUE a 0 1\r\nx\r\nEND\r\n");
+    }
+  }
+}
+
+TEST_CASE("One turn in some is timed, and its time has parts") {
+  Played served;
+  Conversation client(served);
+  CHECK(client.say("set a 0 0 1\r\nx\r\n") == "STORED\r\n");
+  for (u32 i = 0; i < 3 * kTimedTurns; ++i) {
+    served.turn().stopwatch().begin();
+    (void)client.say("get a b\r\n");
+  }
+  CHECK(served.counters().timed_turns == 3);
+  CHECK(served.counters().timed_keys == 6);
+  CHECK(served.counters().parse_ns > 0);
+  CHECK(served.counters().lookup_ns > 0);
+  CHECK(served.counters().render_ns > 0);
 }
 
 TEST_CASE("An error of the protocol of redis closes the connection after the answers before it") {

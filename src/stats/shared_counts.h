@@ -19,8 +19,13 @@ class alignas(kFalseSharingBytes) SharedCounts {
   /// Adds to one count. Only the thread that writes may call it: a plain load and store, without a locked instruction.
   template <u64 C::* kMember>
   void add(u64 more = 1) {
+    add_after<kMember>(0, more);
+  }
+  /// Adds to the count that stands `offset` fields after the member, which is in the list.
+  template <u64 C::* kMember>
+  void add_after(std::size_t offset, u64 more = 1) {
     // Relaxed, here and in add_to: each count stands for itself.
-    auto& count = counts_[place_of(kMember)];
+    auto& count = counts_[place_of(kMember) + offset];
     count.store(count.load(kRelaxed) + more, kRelaxed);
   }
   /// Adds all counts to `sum`. Any thread may call it.
