@@ -1,0 +1,189 @@
+// Redis' commands of strings. The table of all commands is in resp_commands.cc.
+#include "services/kv/resp_strings.h"
+
+#include <array>
+#include <limits>
+
+namespace latchlab::kv::resp {
+
+namespace {
+
+void set_until(Call& call, i64 expires) {
+  call.count<&KvCounters::cmd_set>();
+  (void)call.desk.session.put(call.key(1), call.now, call.fields(expires), call.words[3]);
+  call.ok();
+}
+
+void add_delta(Call& call, i64 delta) {
+  enum class Outcome : u8 { kDone, kNoNumber, kOverflow };
+  Outcome outcome = Outcome::kDone;
+  i64 sum = 0;
+  std::string text;
+  bool there = false;
+  const auto decide = [&](const Item* before) {
+    outcome = Outcome::kDone;
+    there = before != nullptr;
+    const std::optional<i64> number = there ? integer_in(before->value()) : 0;
+    if (!number) {
+      outcome = Outcome::kNoNumber;
+      return Wish::leave();
+    }
+    if (__builtin_add_overflow(*number, delta, &sum)) {
+      outcome = Outcome::kOverflow;
+      return Wish::leave();
+    }
+    text = digits_of(sum);
+    ItemFields stored = there ? before->fields() : call.fields();
+    stored.cas = call.desk.session.next_cas();
+    return Wish::put(stored, text);
+  };
+  (void)call.change(call.key(1), decide);
+  there ? call.count<&KvCounters::incr_hits>() : call.count<&KvCounters::incr_misses>();
+  if (outcome == Outcome::kNoNumber) refuse(kNotAnInteger);
+  if (outcome == Outcome::kOverflow) refuse("ERR increment or decrement would overflow");
+  call.out.integer(sum);
+}
+
+}  // namespace
+
+void get(Call& call) {
+  // With the right words it is a lookup, unless its key is too long.
+  call.check_key(1);
+  call.refuse_words();
+}
+
+void mget(Call& call) {
+  // A lookup is refused as one only if it has a key that is too long.
+  for (std::size_t i = 1; i < call.words.size(); ++i) call.check_key(i);
+  call.refuse_words();
+}
+
+void setnx(Call& call) {
+  call.count<&KvCounters::cmd_set>();
+  const auto decide = [&](const Item* before) {
+    return before != nullptr ? Wish::leave() : Wish::put(call.fields(), call.words[2]);
+  };
+  call.out.integer(call.change(call.key(1), decide) != Effect::kNone);
+}
+
+void setex(Call& call) { set_until(call, call.positive_moment(2, 1000, true)); }
+void psetex(Call& call) { set_until(call, call.positive_moment(2, 1, true)); }
+
+void getset(Call& call) {
+  call.count<&KvCounters::cmd_set>();
+  std::optional<std::string> old;
+  const auto decide = [&](const Item* before) {
+    old = before == nullptr ? std::nullopt : std::optional<std::string>(before->value());
+    return Wish::put(call.fields(), call.words[2]);
+  };
+  (void)call.change(call.key(1), decide);
+  call.count_lookup(old.has_value());
+  old ? call.out.bulk(*old) : call.out.null();
+}
+
+void getdel(Call& call) {
+  std::optional<std::string> old;
+  const auto decide = [&](const Item* before) {
+    old = before == nullptr ? std::nullopt : std::optional<std::string>(before->value());
+    return before == nullptr ? Wish::leave() : Wish::erase();
+  };
+  (void)call.change(call.key(1), decide);
+  call.count_lookup(old.has_value());
+  old ? call.out.bulk(*old) : call.out.null();
+}
+
+void mset(Call& call) {
+  if (call.words.size() % 2 == 0) call.refuse_words();
+  for (std::size_t i = 1; i < call.words.size(); i += 2) call.check_key(i);
+  for (std::size_t i = 1; i < call.words.size(); i += 2) {
+    call.count<&KvCounters::cmd_set>();
+    (void)call.desk.session.put(call.key(i), call.now, call.fields(), call.words[i + 1]);
+  }
+  call.ok();
+}
+
+void append(Call& call) {
+  call.count<&KvCounters::cmd_set>();
+  std::size_t size = 0;
+  const std::size_t most = call.desk.server.options().limits.most_value_bytes;
+  const auto decide = [&](const Item* before) {
+    size = (before == nullptr ? 0 : before->value().size()) + call.words[2].size();
+    if (size > most) return Wish::leave();
+    if (before == nullptr) return Wish::put(call.fields(), call.words[2]);
+    ItemFields joined = before->fields();
+    joined.cas = call.desk.session.next_cas();
+    return Wish::put(joined, before->value(), call.words[2]);
+  };
+  (void)call.change(call.key(1), decide);
+  if (size > most) refuse(kTooLong);
+  call.out.integer(static_cast<i64>(size));
+}
+
+void strlen(Call& call) {
+  call.look_up(call.key(1), [&](const Item* item) {
+    call.count_lookup(item != nullptr);
+    call.out.integer(item == nullptr ? 0 : static_cast<i64>(item->value().size()));
+  });
+}
+
+void incr(Call& call) { add_delta(call, 1); }
+void decr(Call& call) { add_delta(call, -1); }
+void incrby(Call& call) { add_delta(call, call.integer(2)); }
+
+void decrby(Call& call) {
+  if (call.integer(2) == std::numeric_limits<i64>::min()) refuse("ERR decrement would overflow");
+  add_delta(call, -call.integer(2));
+}
+
+void set(Call& call) {
+  struct Timed {
+    std::string_view name;
+    i64 unit;
+    bool from_now;
+  };
+  constexpr std::array<Timed, 4> kTimed{
+      {{"ex", 1000, true}, {"px", 1, true}, {"exat", 1000, false}, {"pxat", 1, false}}};
+  bool only_absent = false, only_present = false, keep = false, get = false;
+  const Timed* timed = nullptr;
+  std::size_t time = 0;  // the word with the time
+  for (std::size_t i = 3; i < call.words.size(); ++i) {
+    const std::string_view option = call.words[i];
+    const auto* const named = std::ranges::find_if(kTimed, [&](const Timed& one) { return is(option, one.name); });
+    if (is(option, "nx") && !only_present) {
+      only_absent = true;
+    } else if (is(option, "xx") && !only_absent) {
+      only_present = true;
+    } else if (is(option, "get")) {
+      get = true;
+    } else if (is(option, "keepttl") && timed == nullptr) {
+      keep = true;
+    } else if (named != kTimed.end() && i + 1 < call.words.size() && !keep && (timed == nullptr || timed == named)) {
+      timed = named;
+      time = ++i;
+    } else {
+      refuse(kSyntax);
+    }
+  }
+  const i64 expires = timed == nullptr ? 0 : call.positive_moment(time, timed->unit, timed->from_now);
+  call.count<&KvCounters::cmd_set>();
+  if (!only_absent && !only_present && !keep && !get) {
+    (void)call.desk.session.put(call.key(1), call.now, call.fields(expires), call.words[2]);
+    return call.ok();
+  }
+  std::optional<std::string> old;
+  const auto decide = [&](const Item* before) {
+    if (get) old = before == nullptr ? std::nullopt : std::optional<std::string>(before->value());
+    if ((only_absent && before != nullptr) || (only_present && before == nullptr)) return Wish::leave();
+    ItemFields stored = call.fields(expires);
+    if (keep && before != nullptr) stored.expires = before->expires();
+    return Wish::put(stored, call.words[2]);
+  };
+  const Effect effect = call.change(call.key(1), decide);
+  if (get) {
+    call.count_lookup(old.has_value());
+    return old ? call.out.bulk(*old) : call.out.null();
+  }
+  effect == Effect::kNone ? call.out.null() : call.ok();
+}
+
+}  // namespace latchlab::kv::resp
