@@ -29,7 +29,8 @@ const std::string_view kServeHelp =
   --idle=SECONDS           closes connections that were silent for so long; 0: none; default: 3600
   --metrics=ADDRESS        answers requests of HTTP with all counts, in Prometheus' text format; on this machine only
 
-Passwords and values cross the network as they are: let a proxy do TLS. SIGTERM and SIGINT answer what has come, and end.
+Passwords and values cross the network as they are: let a proxy do TLS.
+SIGTERM and SIGINT answer what has come, and end.
 )";
 
 namespace {
