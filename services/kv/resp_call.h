@@ -71,6 +71,11 @@ class Call {
   void check_key(std::size_t word) const {
     if (words[word].size() > kMostItemKeyBytes) refuse("ERR a key has at most 32767 bytes");
   }
+  /// Checks each word from the first behind the name on, or each second one. A command of several keys does so before
+  /// it acts on any: an error then means that nothing was done.
+  void check_keys(std::size_t step = 1) const {
+    for (std::size_t i = 1; i < words.size(); i += step) check_key(i);
+  }
   [[nodiscard]] i64 integer(std::size_t word) const;
   /// Returns the moment that an expiry means: `amount` in units of `unit` milliseconds, from now or since 1970.
   [[nodiscard]] i64 moment(std::size_t word, i64 unit, bool from_now) const;

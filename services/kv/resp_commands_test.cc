@@ -112,6 +112,21 @@ TEST_CASE("A key that is too long is refused by its own error") {
          {"SET " + key + " 1", "-ERR a key has at most 32767 bytes"}});
 }
 
+TEST_CASE("A command of several keys does nothing if a later one is too long") {
+  Played served;
+  Conversation client(served);
+  REQUIRE(client.say("SET a 1\r\n") == "+OK\r\n");
+  const std::string key(kMostItemKeyBytes + 1, 'k');
+  for (const std::string command : {"DEL a ", "UNLINK a ", "EXISTS a ", "MGET a ", "MSET a 2 "}) {
+    INFO(command);
+    CHECK(client.say(command + key + (command.starts_with("MSET") ? " 3" : "") + "\r\n") ==
+          "-ERR a key has at most 32767 bytes\r\n");
+  }
+  CHECK(served.counters().get_hits == 0);
+  CHECK(served.counters().cmd_set == 1);
+  CHECK(client.say("GET a\r\n") == "$1\r\n1\r\n");
+}
+
 TEST_CASE("SCAN meets every key, and refuses a cursor that it has not given") {
   Played served;
   Conversation client(served);

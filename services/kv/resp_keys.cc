@@ -59,6 +59,7 @@ void time_left(Call& call, i64 unit) {
 }  // namespace
 
 void del(Call& call) {
+  call.check_keys();
   i64 erased = 0;
   for (std::size_t i = 1; i < call.words.size(); ++i) erased += erase(call, call.key(i));
   call.count<&KvCounters::delete_hits>(static_cast<u64>(erased));
@@ -67,6 +68,7 @@ void del(Call& call) {
 }
 
 void exists(Call& call) {
+  call.check_keys();
   i64 there = 0;
   for (std::size_t i = 1; i < call.words.size(); ++i) {
     call.look_up(call.key(i), [&](const Item* item) {

@@ -54,7 +54,7 @@ void get(Call& call) {
 
 void mget(Call& call) {
   // A lookup is refused as one only if it has a key that is too long.
-  for (std::size_t i = 1; i < call.words.size(); ++i) call.check_key(i);
+  call.check_keys();
   call.refuse_words();
 }
 
@@ -94,7 +94,7 @@ void getdel(Call& call) {
 
 void mset(Call& call) {
   if (call.words.size() % 2 == 0) call.refuse_words();
-  for (std::size_t i = 1; i < call.words.size(); i += 2) call.check_key(i);
+  call.check_keys(2);
   for (std::size_t i = 1; i < call.words.size(); i += 2) {
     call.count<&KvCounters::cmd_set>();
     (void)call.desk.session.put(call.key(i), call.now, call.fields(), call.words[i + 1]);
