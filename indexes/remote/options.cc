@@ -20,6 +20,8 @@ std::string text_of(const std::vector<Address>& addresses) {
   return text;
 }
 
+Transport transport_of(const Address& address) { return address.is_mailboxes() ? Transport::kShm : Transport::kSocket; }
+
 }  // namespace
 
 Options Options::parse(const Spec& spec) {
@@ -36,12 +38,17 @@ Options Options::parse(const Spec& spec) {
     rest.remove_prefix(end + 1);
   }
   options.dialect = reader.word("protocol", options.dialect);
-  options.transport = reader.word("transport", options.transport);
+  options.transport = reader.word("transport", transport_of(options.addresses[0]));
   options.wording.key_bytes =
       reader.number("key_size", Wording::kLeastKeyBytes, Wording::kLeastKeyBytes, kMostKeyBytes);
   options.wording.value_bytes = reader.number("value_size", 0, 0, u64{1} << 20);
   options.flush = reader.flag("flush", false);
   reader.finish();
+  for (const Address& address : options.addresses) {
+    if (transport_of(address) == options.transport) continue;
+    throw InputError(
+        fmt::format("index remote: transport={} does not go to {}", word(options.transport), address.text));
+  }
   return options;
 }
 
@@ -55,9 +62,9 @@ std::vector<std::pair<std::string, std::string>> Options::resolved() const {
 }
 
 std::string_view Options::about(std::string_view key) {
-  if (key == "addr") return "the server, HOST:PORT or unix:PATH; several, with + between, are partitions";
+  if (key == "addr") return "the server, HOST:PORT, unix:PATH or shm:PATH; several, with + between, are partitions";
   if (key == "protocol") return "what the server speaks: memcached, meta (memcached's newer commands) or resp (redis')";
-  if (key == "transport") return "what carries the bytes";
+  if (key == "transport") return "what carries the bytes: socket, or shm (mailboxes in shared memory), by the address";
   if (key == "key_size") return "bytes of a key that is a number: hexadecimal digits, zeros in front";
   if (key == "value_size") return "least bytes of a value: decimal digits, blanks behind";
   if (key == "flush") return "1: removes all items from the servers first; 0: refuses servers that have some";

@@ -110,7 +110,8 @@ TEST_CASE("remote: options are read and shown") {
 
 TEST_CASE("remote: wrong options are refused") {
   for (const char* const wrong : {"addr=here", "addr=127.0.0.1:1+", "addr=127.0.0.1:1+127.0.0.1:1", "addr=host:11211",
-                                  "protocol=binary", "transport=pigeons", "key_size=15", "key_size=251", "port=1"}) {
+                                  "protocol=binary", "transport=pigeons", "addr=shm:/a+unix:/b",
+                                  "addr=127.0.0.1:1,transport=shm", "key_size=15", "key_size=251", "port=1"}) {
     INFO(wrong);
     CHECK_THROWS_AS(Options::parse(Spec::parse(std::string("remote:") + wrong)), InputError);
   }

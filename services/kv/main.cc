@@ -1,6 +1,7 @@
 // The server: one process, one store, one loop a thread. options.h has the grammar of the command line.
 
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include <csignal>
 #include <cstdio>
@@ -15,6 +16,7 @@
 #include "services/kv/clock.h"
 #include "services/kv/epoll_network.h"
 #include "services/kv/loop.h"
+#include "services/kv/mailbox_network.h"
 #include "services/kv/metrics.h"
 #include "services/kv/options.h"
 #include "services/kv/server.h"
@@ -23,6 +25,7 @@
 #include "services/kv/store_kinds.h"
 #include "src/base/error.h"
 #include "src/base/printable.h"
+#include "src/wire/mailboxes.h"
 
 namespace latchlab::kv {
 
@@ -49,11 +52,50 @@ u64 random_seed() {
   return u64{device()} << 32 | device();
 }
 
+/// Where the server listens, and the networks of its loops: `threads` loops for sockets, and as many for each file of
+/// mailboxes.
+class Places {
+ public:
+  explicit Places(const ServeCommand& command) : threads_(command.server.threads), limits_(command.server.limits) {
+    for (const Address& address : command.addresses) {
+      if (address.is_mailboxes()) {
+        mailboxes_.push_back(mailboxes::Mapping::made_at(address.path, threads_));
+        paths_.push_back(address.path);
+        continue;
+      }
+      listeners_.resize(threads_);
+      for (u32 i = 0; i < threads_; ++i) {
+        if (i == 0 || !address.is_unix()) files_.push_back(listen_at(address, threads_ > 1));
+        listeners_[i].push_back(
+            {.file = files_.back().number(), .is_unix = address.is_unix(), .shared = address.is_unix()});
+      }
+    }
+  }
+  ~Places() {
+    for (const std::string& path : paths_) unlink(path.c_str());
+  }
+  Places(const Places&) = delete;
+  Places& operator=(const Places&) = delete;
+
+  [[nodiscard]] u32 loops() const { return static_cast<u32>(listeners_.size() + mailboxes_.size() * threads_); }
+  [[nodiscard]] std::unique_ptr<Network> network_of(u32 loop, const Stop& stop) const {
+    if (loop < listeners_.size()) return std::make_unique<EpollNetwork>(listeners_[loop], stop, limits_.read_bytes);
+    const u32 number = loop - static_cast<u32>(listeners_.size());
+    return std::make_unique<MailboxNetwork>(mailboxes_[number / threads_].layout(), number % threads_, stop);
+  }
+
+ private:
+  const u32 threads_;
+  const Limits& limits_;
+  std::vector<File> files_;
+  std::vector<std::vector<Listener>> listeners_;  // by the loop
+  std::vector<mailboxes::Mapping> mailboxes_;
+  std::vector<std::string> paths_;  // of mailboxes_
+};
+
 /// Serves until SIGTERM or SIGINT.
 void serve(const ServeCommand& command, const StoreKinds& kinds) {
   const StoreKind& kind = kinds.find(command.server.store);
-  if (command.server.threads > 1 && !kind.many_writers)
-    throw InputError("--sync=" + kind.policy + " allows one thread that writes; give --threads=1");
   allow_files(command);
 
   // Before any thread begins, so that all threads leave these signals to this one.
@@ -64,26 +106,19 @@ void serve(const ServeCommand& command, const StoreKinds& kinds) {
   pthread_sigmask(SIG_BLOCK, &ends, nullptr);
 
   Server server(command.server, kind.make(command.server.store, random_seed()), present());
-  std::vector<File> files;
-  std::vector<std::vector<Listener>> listeners(command.server.threads);
-  for (const Address& address : command.addresses) {
-    for (std::size_t i = 0; i < listeners.size(); ++i) {
-      if (i == 0 || !address.is_unix()) files.push_back(listen_at(address, listeners.size() > 1));
-      listeners[i].push_back(
-          {.file = files.back().number(), .is_unix = address.is_unix(), .shared = address.is_unix()});
-    }
-  }
+  const Places places(command);
+  if (places.loops() > 1 && !kind.many_writers)
+    throw InputError("--sync=" + kind.policy + " allows one thread that writes; give --threads=1 and one --listen");
   std::unique_ptr<Metrics> metrics;
   if (!command.metrics.empty()) metrics = std::make_unique<Metrics>(server, command.metrics.front());
 
-  const std::vector<Stop> stops(listeners.size());
-  std::vector<std::exception_ptr> failures(listeners.size());
+  const std::vector<Stop> stops(places.loops());
+  std::vector<std::exception_ptr> failures(places.loops());
   std::vector<std::thread> threads;
-  for (std::size_t i = 0; i < listeners.size(); ++i) {
+  for (u32 i = 0; i < places.loops(); ++i) {
     threads.emplace_back([&, i] {
       try {
-        auto network = std::make_unique<EpollNetwork>(listeners[i], stops[i], command.server.limits.read_bytes);
-        Loop(server, std::move(network), stops[i]).run();
+        Loop(server, places.network_of(i, stops[i]), stops[i]).run();
       } catch (...) {
         failures[i] = std::current_exception();
         kill(getpid(), SIGTERM);

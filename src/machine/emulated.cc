@@ -7,6 +7,8 @@
 #include <cstdlib>
 #include <mutex>
 
+#include "src/arch/pause.h"
+
 namespace latchlab {
 
 namespace {
@@ -104,7 +106,7 @@ u32 EmulatedThread::caught_foreign() {
 
 void Emulated::pause() {
   if (in_transaction()) EmulatedThread::mine().abort(0);
-  __builtin_ia32_pause();
+  pause_spin();
 }
 
 void Emulated::yield() {

@@ -14,6 +14,7 @@
 #include "src/arch/features.h"
 #include "src/arch/heavy_fence.h"
 #include "src/arch/hle.h"
+#include "src/arch/pause.h"
 #include "src/arch/prefetch.h"
 #include "src/arch/rtm.h"
 #include "src/arch/sanitizer.h"
@@ -75,7 +76,7 @@ struct Native : Cells<Native> {
       }
     }
   }
-  static void pause() { __builtin_ia32_pause(); }
+  static void pause() { pause_spin(); }
   static void yield() { sched_yield(); }
   static u64 now() {
     return static_cast<u64>(

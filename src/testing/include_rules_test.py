@@ -7,7 +7,7 @@
 5. Code that fibers run keeps no state per thread.
 6. The harness takes threads and time from its team and its clock.
 7. The model of a machine is a pure function: it knows no machine that runs code.
-8. The codecs of src/wire are pure functions of bytes: they know the base and nothing else of the tree.
+8. The codecs and transports of src/wire know the base and nothing else of the tree.
 
 CTest runs it; by hand: python3 src/testing/include_rules_test.py
 """
@@ -51,8 +51,8 @@ SYNC_FOR_INDEXES = {"sync/concepts.h", "sync/attempt.h", "sync/change.h", "sync/
 # What the model of a machine may include of src: a prefix of the path each.
 FOR_MODEL = ("src/model/", "src/base/", "src/arch/rtm_status.h")
 
-# The same for the codecs that server and client share.
-FOR_WIRE = ("src/wire/", "src/base/")
+# The same for the codecs and transports that server and client share.
+FOR_WIRE = ("src/wire/", "src/base/", "src/arch/pause.h")
 
 # The folders that tests may include. Tests of an index join it to policies, machines and the registry; tools for tests may use
 # anything below the harness.

@@ -5,9 +5,11 @@
 #include <sys/un.h>
 
 #include <cstring>
+#include <utility>
 
 #include "src/base/error.h"
 #include "src/base/types.h"
+#include "src/base/words.h"
 #include "src/wire/numbers.h"
 
 namespace latchlab {
@@ -15,12 +17,14 @@ namespace latchlab {
 Address Address::parse(std::string_view option, std::string_view text) {
   const auto wrong = [&](std::string_view why) {
     return InputError(std::string(option) + ": '" + std::string(text) + "': " + std::string(why) +
-                      "; write HOST:PORT, [HOST]:PORT or unix:PATH");
+                      "; write HOST:PORT, [HOST]:PORT, unix:PATH or shm:PATH");
   };
   Address address;
   address.text = text;
-  if (text.starts_with("unix:")) {
-    address.path = text.substr(5);
+  for (const auto& [scheme, kind] : {std::pair("unix:"sv, Kind::kUnix), std::pair("shm:"sv, Kind::kMailboxes)}) {
+    if (!text.starts_with(scheme)) continue;
+    address.kind = kind;
+    address.path = text.substr(scheme.size());
     if (address.path.empty()) throw wrong("there is no path");
     return address;
   }
@@ -41,7 +45,7 @@ Address Address::parse(std::string_view option, std::string_view text) {
 }
 
 bool Address::is_local() const {
-  if (is_unix() || host == "::1") return true;
+  if (kind != Kind::kTcp || host == "::1") return true;
   in_addr address{};
   return inet_pton(AF_INET, host.c_str(), &address) == 1 && (ntohl(address.s_addr) >> 24) == 127;
 }

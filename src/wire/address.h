@@ -8,17 +8,24 @@
 #include <string>
 #include <string_view>
 
+#include "src/base/types.h"
+
 namespace latchlab {
 
-/// The place of a server: HOST:PORT, [HOST]:PORT or unix:PATH. HOST is an address of IPv4 or IPv6, not a name.
+/// The place of a server: HOST:PORT, [HOST]:PORT, unix:PATH or shm:PATH. HOST is an address of IPv4 or IPv6, not a
+/// name.
 struct Address {
+  enum class Kind : u8 { kTcp, kUnix, kMailboxes };
+
   std::string text;
+  Kind kind = Kind::kTcp;
   std::string host, port;  ///< of TCP
-  std::string path;        ///< of a Unix socket
+  std::string path;        ///< of a Unix socket, or of a file of mailboxes (mailboxes.h)
 
   /// Throws InputError, which names `option`, for a text that is no address.
   [[nodiscard]] static Address parse(std::string_view option, std::string_view text);
-  [[nodiscard]] bool is_unix() const { return !path.empty(); }
+  [[nodiscard]] bool is_unix() const { return kind == Kind::kUnix; }
+  [[nodiscard]] bool is_mailboxes() const { return kind == Kind::kMailboxes; }
   /// Returns true if only this machine reaches it: 127.0.0.0/8, ::1, a path.
   [[nodiscard]] bool is_local() const;
 };
@@ -32,7 +39,7 @@ struct KernelAddress {
   [[nodiscard]] const sockaddr* get() const { return reinterpret_cast<const sockaddr*>(&name); }
 };
 
-/// Returns the address in the kernel's form; nothing if the path is too long for it.
+/// Returns the address of a socket in the kernel's form; nothing if the path is too long for it.
 [[nodiscard]] std::optional<KernelAddress> kernel_address(const Address& address);
 
 }  // namespace latchlab

@@ -35,4 +35,7 @@ class Stream {
 /// Returns a connection over TCP or a Unix socket, without Nagle's delay. Throws ConnectionLost.
 [[nodiscard]] std::unique_ptr<Stream> connect_socket(const Address& address);
 
+/// Returns a connection by a mailbox in shared memory (mailboxes.h), for an address with shm:. Throws ConnectionLost.
+[[nodiscard]] std::unique_ptr<Stream> connect_mailbox(const Address& address);
+
 }  // namespace latchlab

@@ -1,0 +1,145 @@
+#include "src/wire/mailboxes.h"
+
+#include <fcntl.h>
+#include <linux/futex.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <csignal>
+#include <cstring>
+#include <ctime>
+#include <new>
+#include <utility>
+
+#include "src/base/error.h"
+#include "src/wire/file.h"
+#include "src/wire/stream.h"
+
+namespace latchlab::mailboxes {
+
+namespace {
+
+/// Returns the mapping of a file; null if the kernel refuses.
+Layout* mapped(const File& file, std::size_t bytes) {
+  void* const at = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file.number(), 0);
+  return at == MAP_FAILED ? nullptr : static_cast<Layout*>(at);
+}
+
+}  // namespace
+
+void Bell::ring() {
+  // Pairs with the fence in sleep().
+  std::atomic_thread_fence(kSeqCst);
+  if (sleeps_.load(kRelaxed) == 0) [[likely]]
+    return;
+  rings_.fetch_add(1, kRelaxed);  // relaxed: the futex orders the sleeper behind it
+  syscall(SYS_futex, &rings_, FUTEX_WAKE, 1, nullptr, nullptr, 0);
+}
+
+void Bell::wait(u32 seen, u32 most_ms) {
+  const timespec most{.tv_sec = most_ms / 1000, .tv_nsec = static_cast<long>(most_ms % 1000) * 1'000'000};
+  syscall(SYS_futex, &rings_, FUTEX_WAIT, seen, &most, nullptr, 0);
+}
+
+std::optional<std::size_t> Writer::write(std::string_view bytes) {
+  // Acquire: pairs with the release of the reader, which has read what the new bytes overwrite.
+  const u64 used = written_ - ring_->read.load(kAcquire);
+  if (used > kRingBytes) return std::nullopt;
+  const std::size_t count = std::min<std::size_t>(bytes.size(), kRingBytes - used);
+  if (count == 0) return 0;
+  const std::size_t at = written_ % kRingBytes, first = std::min(count, kRingBytes - at);
+  std::memcpy(ring_->bytes.data() + at, bytes.data(), first);
+  std::memcpy(ring_->bytes.data(), bytes.data() + first, count - first);
+  written_ += count;
+  ring_->written.store(written_, kRelease);  // pairs with the acquire of the reader
+  return count;
+}
+
+bool Writer::has_room() const { return written_ - ring_->read.load(kRelaxed) != kRingBytes; }
+
+std::optional<std::string_view> Reader::look() const {
+  // Acquire: pairs with the release of the writer.
+  const u64 there = ring_->written.load(kAcquire) - read_;
+  if (there > kRingBytes) return std::nullopt;
+  const std::size_t at = read_ % kRingBytes;
+  return std::string_view(ring_->bytes.data() + at, std::min<std::size_t>(there, kRingBytes - at));
+}
+
+void Reader::drop(std::size_t bytes) {
+  read_ += bytes;
+  ring_->read.store(read_, kRelease);  // pairs with the acquire of the writer
+}
+
+bool Reader::has_bytes() const { return ring_->written.load(kRelaxed) != read_; }
+
+void Box::free() {
+  for (Ring* const ring : {&to_server, &to_client}) {
+    ring->written.store(0, kRelaxed);
+    ring->read.store(0, kRelaxed);
+  }
+  state.store(pack(State::kFree, 0), kRelease);  // pairs with the acquire of the client that takes the box
+}
+
+bool lives(u32 process) { return kill(static_cast<pid_t>(process), 0) == 0 || errno != ESRCH; }
+
+Mapping Mapping::made_at(const std::string& path, u32 loops) {
+  const auto refuse = [&](const char* what, int error) {
+    return InputError("--listen: shm:" + path + ": cannot " + what + ": " + std::strerror(error));
+  };
+  if (File old(::open(path.c_str(), O_RDWR | O_CLOEXEC)); old) {
+    struct stat status{};
+    const bool whole = fstat(old.number(), &status) == 0 && static_cast<std::size_t>(status.st_size) >= sizeof(Layout);
+    Layout* const layout = whole ? mapped(old, sizeof(Layout)) : nullptr;
+    const bool ours = layout != nullptr && layout->magic.load(kAcquire) == Layout::kMagic;  // pairs as in `of`
+    const bool used = ours && lives(layout->server);
+    if (layout != nullptr) munmap(layout, sizeof(Layout));
+    if (!ours) throw refuse("make mailboxes", EEXIST);
+    if (used) throw refuse("make mailboxes", EADDRINUSE);
+    unlink(path.c_str());
+  }
+  const File file(::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, S_IRUSR | S_IWUSR));
+  if (!file) throw refuse("make mailboxes", errno);
+  const std::size_t bytes = Layout::bytes(loops);
+  Layout* const layout = ftruncate(file.number(), static_cast<off_t>(bytes)) == 0 ? mapped(file, bytes) : nullptr;
+  if (layout == nullptr) {
+    const int error = errno;
+    unlink(path.c_str());
+    throw refuse("map mailboxes", error);
+  }
+  // The file is full of zeros: free boxes and empty rings.
+  layout->loops = loops;
+  layout->server = static_cast<u32>(getpid());
+  layout->magic.store(Layout::kMagic, kRelease);  // pairs with the acquire in `of`
+  return {layout, bytes};
+}
+
+Mapping Mapping::of(const std::string& path) {
+  const auto refuse = [&](const char* why) { return ConnectionLost("cannot connect to shm:" + path + ": " + why); };
+  const File file(::open(path.c_str(), O_RDWR | O_CLOEXEC));
+  if (!file) throw refuse(std::strerror(errno));
+  struct stat status{};
+  if (fstat(file.number(), &status) != 0 || static_cast<std::size_t>(status.st_size) < sizeof(Layout))
+    throw refuse("it has no mailboxes");
+  const auto bytes = static_cast<std::size_t>(status.st_size);
+  Layout* const layout = mapped(file, bytes);
+  if (layout == nullptr) throw refuse(std::strerror(errno));
+  Mapping mapping(layout, bytes);
+  // Acquire: pairs with the release of the server, which has written the other fields before.
+  if (layout->magic.load(kAcquire) != Layout::kMagic || layout->loops > kMostLoops ||
+      Layout::bytes(layout->loops) != bytes)
+    throw refuse("it has no mailboxes");
+  if (!lives(layout->server)) throw refuse("its server has ended");
+  return mapping;
+}
+
+Mapping::Mapping(Mapping&& other) noexcept : layout_(std::exchange(other.layout_, nullptr)), bytes_(other.bytes_) {}
+
+Mapping::~Mapping() {
+  if (layout_ != nullptr) munmap(layout_, bytes_);
+}
+
+}  // namespace latchlab::mailboxes
