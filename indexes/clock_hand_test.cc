@@ -62,6 +62,29 @@ class Cache {
   bool replace(u64 number, const std::string& text) {
     return index_.update(me_, key(number), std::as_bytes(std::span(text)));
   }
+  /// Puts a value by a modification with this mark. If it shall be `late`, another thread replaces the value as long as
+  /// the modification's function runs outside attempts, and at last makes it used, or removes it.
+  enum class Before : u8 { kUnused, kUsed, kAbsent };
+  Effect modify(u64 number, Mark mark, Before before, bool late) {
+    auto other = index_.join();
+    u32 runs = 0;
+    const std::string text = value(number);
+    const ByteSpan bytes = std::as_bytes(std::span(text));
+    const auto overtake = [&] {
+      if (!late || ++runs > Index::kMostStale) return;
+      REQUIRE(index_.update(other, key(number), bytes));
+      if (runs < Index::kMostStale) return;
+      if (before == Before::kUsed) REQUIRE(index_.use(other, key(number), [](ByteSpan) {}));
+      if (before == Before::kAbsent) REQUIRE(index_.erase(other, key(number)));
+    };
+    put(number);
+    if (!late && before == Before::kUsed) use(number);
+    if (!late && before == Before::kAbsent) index_.erase(me_, key(number));
+    return index_.modify(me_, key(number), [&](std::optional<ByteSpan>) {
+      overtake();
+      return Change::to(bytes, {}, mark);
+    });
+  }
   bool use(u64 number) {
     return index_.use(me_, key(number), [&](ByteSpan bytes) { CHECK(text_of(bytes) == value(number)); });
   }
@@ -144,6 +167,27 @@ TEMPLATE_LIST_TEST_CASE("A cache that evicts when it is full keeps its popular k
   }
   CHECK(cache.count() == pairs);
   for (u64 hot = 0; hot < kHot; ++hot) CHECK(cache.has(hot));
+}
+
+TEMPLATE_LIST_TEST_CASE("A modification marks the value that it makes as it wishes", "", Caching) {
+  using Before = typename Cache<TestType>::Before;
+  for (const bool late : {false, true}) {
+    CAPTURE(late);
+    Cache<TestType> cache;
+    std::vector<u64> stays;
+    u64 number = 0;
+    for (const Mark mark : {Mark::kClear, Mark::kKeep, Mark::kUsed}) {
+      for (const Before before : {Before::kUnused, Before::kUsed, Before::kAbsent}) {
+        ++number;
+        CHECK(cache.modify(number, mark, before, late) ==
+              (before == Before::kAbsent ? Effect::kInserted : Effect::kReplaced));
+        if (mark == Mark::kUsed || (mark == Mark::kKeep && before == Before::kUsed)) stays.push_back(number);
+      }
+    }
+    CHECK(cache.round() == number - stays.size());
+    for (const u64 each : stays) CHECK(cache.has(each));
+    CHECK(cache.round() == stays.size());
+  }
 }
 
 TEST_CASE("A value begins unused, also one that replaces a used value, and a short one stays so") {

@@ -6,8 +6,9 @@
 //     evict     bit set --> the hand clears it           a value that was used since the last round stays for this one
 //               bit clear -> an attempt erases the pair if it still has this word, and the bit is still clear
 //
-//   1. A new value begins clear, and so does the one that replaces a value. A short value has no bit: it counts as not
-//      used, so the first hand that comes by evicts it.
+//   1. A new value begins clear, and so does the one that replaces a value, unless a modification wishes otherwise
+//      (Mark in indexes/sized_modify.h). A short value has no bit: it counts as not used, so the first hand that comes
+//      by evicts it.
 //   2. The hand works on copies of words. The thread stays in the values' epoch from the copy to the attempt, so an
 //      equal word is the same value (no ABA), and its header is readable.
 //   3. An erase by key alone would take a value that another thread has just put. So the condition is in the attempt.

@@ -36,28 +36,41 @@
 
 namespace latchlab {
 
+/// The used bit of the value that a modification makes, for a cache's clock hand (indexes/sized_evict.h). A short value
+/// has none.
+enum class Mark : u8 {
+  kClear,  ///< the value begins as a new one does
+  kKeep,   ///< the bit is that of the value before, clear if there was none
+  kUsed,   ///< the modification was a use
+};
+
 /// The wish of a modification's function.
 class Change {
  public:
   enum class Kind : u8 { kLeave, kErase, kBytes };
 
   /// Leaves the pair, or the absence of the key, as it is.
-  static Change leave() { return Change(Kind::kLeave, {}, {}); }
+  static Change leave() { return Change(Kind::kLeave, {}, {}, Mark::kClear); }
   /// Erases the pair. Does nothing if the key is absent.
-  static Change erase() { return Change(Kind::kErase, {}, {}); }
+  static Change erase() { return Change(Kind::kErase, {}, {}, Mark::kClear); }
   /// Makes the value `first`, then `second`. Both may be parts of the old value. They must stay readable until the
   /// function is called again or the modification ends.
-  static Change to(ByteSpan first, ByteSpan second = {}) { return Change(Kind::kBytes, first, second); }
+  static Change to(ByteSpan first, ByteSpan second = {}, Mark mark = Mark::kClear) {
+    return Change(Kind::kBytes, first, second, mark);
+  }
 
   Kind kind() const { return kind_; }
   ByteSpan first() const { return first_; }
   ByteSpan second() const { return second_; }
   u64 size() const { return first_.size() + second_.size(); }  ///< of the value, in bytes
+  Mark mark() const { return mark_; }
 
  private:
-  Change(Kind kind, ByteSpan first, ByteSpan second) : kind_(kind), first_(first), second_(second) {}
+  Change(Kind kind, ByteSpan first, ByteSpan second, Mark mark)
+      : kind_(kind), mark_(mark), first_(first), second_(second) {}
 
   Kind kind_;
+  Mark mark_;
   ByteSpan first_, second_;
 };
 
@@ -123,6 +136,7 @@ class Modification {
       return std::nullopt;
     }
     made.hold(*word);
+    mark(*word, wish.mark(), read);
     if (!read) {
       if (!owner_.insert_word(me_, key_, *word)) return std::nullopt;
       made.publish();
@@ -167,6 +181,7 @@ class Modification {
     switch (last.kind) {
       case Result::Kind::kReplaced:
         if (*after == blank.word()) blank.publish();
+        mark(*after, last.mark, before);  // another thread may have taken the value away; it is still readable inside
         old.take(*before);
         return Effect::kReplaced;
       case Result::Kind::kClaims:
@@ -185,6 +200,7 @@ class Modification {
   struct Result {
     enum class Kind : u8 { kLeft, kReplaced, kClaims, kOutgrown, kClaimed };
     Kind kind = Kind::kLeft;
+    Mark mark = Mark::kClear;
     u64 size = 0;
     std::exception_ptr thrown;
   };
@@ -203,6 +219,7 @@ class Modification {
         return Store::claim(now, blank);
       }
       result.size = wish.size();
+      result.mark = wish.mark();
       const Found word = Store::fill(blank, wish.first(), wish.second());
       result.kind = word ? Kind::kReplaced : Kind::kOutgrown;
       return word.value_or(now);
@@ -224,8 +241,14 @@ class Modification {
     const Change wish = f_(std::optional<ByteSpan>());
     if (wish.kind() != Change::Kind::kBytes) return false;
     first.replace(Owner::made_by(me_, [&] { return Store::make(*me_.pool_, wish.first(), wish.second()); }));
+    mark(first.word(), wish.mark(), std::nullopt);
     absent_ = Absent::kPut;
     return true;
+  }
+
+  /// Sets the used bit of a value that this call has made in the place of `before`, outside attempts.
+  static void mark(u64 made, Mark wish, const Found& before) {
+    if (wish == Mark::kUsed || (wish == Mark::kKeep && before && Store::is_used(*before))) Store::mark_used(made);
   }
 
   /// Erases the pair that this thread has claimed, or takes the claim back and throws std::bad_alloc.

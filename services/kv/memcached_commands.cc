@@ -163,7 +163,7 @@ class MemcachedCommands {
         append_hit(answer, text, *before, command_.verb == Verb::kGats);
         ItemFields touched = accessed(*before, now_);
         touched.expires = expires;
-        return Wish::put(touched, before->value());
+        return Wish::put(touched, before->value()).marked(Mark::kUsed);
       };
       (void)desk_.session.change(desk_.server.store().key(text), now_, decide);
       out_ += answer;
@@ -313,7 +313,7 @@ class MemcachedCommands {
         sum.fields.stale = false;
       }
       blanks.assign(std::max(before->value().size(), size) - size, ' ');
-      return Wish::put(sum.fields, digits.text(), blanks);
+      return Wish::put(sum.fields, digits.text(), blanks).marked(Mark::kUsed);
     };
     (void)change(decide);
     const bool there = sum.kind != Sum::Kind::kAbsent;
@@ -338,7 +338,7 @@ class MemcachedCommands {
                          if (before == nullptr) return Wish::leave();
                          ItemFields touched = accessed(*before, now_);
                          touched.expires = expires;
-                         return Wish::put(touched, before->value());
+                         return Wish::put(touched, before->value()).marked(Mark::kUsed);
                        }) != Effect::kNone;
     there ? count<&KvCounters::touch_hits>() : count<&KvCounters::touch_misses>();
     append_status(out_, there ? MemcachedStatus::kTouched : MemcachedStatus::kNotFound);
@@ -382,7 +382,7 @@ class MemcachedCommands {
       if (!command_.has('u')) touched.recent = accessed(*before, now_).recent;
       if (item->won) touched.recent |= Recent::kWon;
       if (!command_.has('T') && touched.recent == before->recent()) return Wish::leave();
-      return Wish::put(touched, before->value());
+      return Wish::put(touched, before->value()).marked(command_.has('u') ? Mark::kKeep : Mark::kUsed);
     };
     (void)change(decide);
     if (command_.has('T')) {
@@ -454,7 +454,7 @@ class MemcachedCommands {
       stale.stale = true;
       stale.recent &= ~Recent::kWon;
       stale.cas = desk_.session.next_cas();
-      return Wish::put(stale, before->value());
+      return Wish::put(stale, before->value()).marked(Mark::kKeep);
     };
     (void)change(decide);
     status == MetaStatus::kNotFound ? count<&KvCounters::delete_misses>() : count<&KvCounters::delete_hits>();

@@ -2,6 +2,10 @@
 
 // The meaning of memcached's commands over the store. The rules are those of memcached 1.6.18, as its protocol.txt and
 // its tests state them. The codecs are in src/wire/memcached.h and memcached_answers.h.
+//
+// What memcached moves to the front of its lists is a use for the store's clock hand: get, gat, touch and mg, unless it
+// has u, and also incr, decr and ma, which change an item in its place. What makes a new item there is none: set and
+// its kind, append and prepend. md that leaves an item as stale moves nothing.
 
 #include <optional>
 #include <string>

@@ -2,6 +2,9 @@
 
 // The meaning of redis' commands over the store: those of strings, of expiry and of connections. The rules and the
 // texts of errors are those of redis 7.0. The codec is in src/wire/resp.h.
+//
+// A command that redis carries out on the object that is there is a use for the store's clock hand: GET and its kind,
+// INCR and its kind, APPEND, EXPIRE and its kind, PERSIST. One that puts a new object is none.
 
 #include <cstddef>
 #include <optional>

@@ -43,7 +43,7 @@ void set_expiry(Call& call, i64 unit, bool from_now) {
     if (expires <= call.now.ms) return Wish::erase();
     ItemFields timed = before->fields();
     timed.expires = expires;
-    return Wish::put(timed, before->value());
+    return Wish::put(timed, before->value()).marked(Mark::kUsed);
   };
   call.out.integer(call.change(call.key(1), decide) != Effect::kNone);
 }
@@ -95,7 +95,7 @@ void persist(Call& call) {
     if (before == nullptr || before->expires() == 0) return Wish::leave();
     ItemFields kept = before->fields();
     kept.expires = 0;
-    return Wish::put(kept, before->value());
+    return Wish::put(kept, before->value()).marked(Mark::kUsed);
   };
   call.out.integer(call.change(call.key(1), decide) != Effect::kNone);
 }

@@ -35,7 +35,7 @@ void add_delta(Call& call, i64 delta) {
     text = digits_of(sum);
     ItemFields stored = there ? before->fields() : call.fields();
     stored.cas = call.desk.session.next_cas();
-    return Wish::put(stored, text);
+    return Wish::put(stored, text).marked(there ? Mark::kUsed : Mark::kClear);
   };
   (void)call.change(call.key(1), decide);
   there ? call.count<&KvCounters::incr_hits>() : call.count<&KvCounters::incr_misses>();
@@ -112,7 +112,7 @@ void append(Call& call) {
     if (before == nullptr) return Wish::put(call.fields(), call.words[2]);
     ItemFields joined = before->fields();
     joined.cas = call.desk.session.next_cas();
-    return Wish::put(joined, before->value(), call.words[2]);
+    return Wish::put(joined, before->value(), call.words[2]).marked(Mark::kUsed);
   };
   (void)call.change(call.key(1), decide);
   if (size > most) refuse(kTooLong);

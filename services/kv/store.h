@@ -57,17 +57,26 @@ class Wish {
   static Wish put(const ItemFields& fields, std::string_view first, std::string_view second = {}) {
     return Wish(Kind::kPut, fields, first, second);
   }
+  /// Returns the wish with this mark of its item for the clock hand. Without it the item begins as a new one does: the
+  /// next hand that comes by evicts it.
+  [[nodiscard]] Wish marked(Mark mark) const {
+    Wish wish = *this;
+    wish.mark_ = mark;
+    return wish;
+  }
 
   Kind kind() const { return kind_; }
   const ItemFields& fields() const { return fields_; }
   std::string_view first() const { return first_; }
   std::string_view second() const { return second_; }
+  Mark mark() const { return mark_; }
 
  private:
   Wish(Kind kind, const ItemFields& fields, std::string_view first, std::string_view second)
       : kind_(kind), fields_(fields), first_(first), second_(second) {}
 
   Kind kind_;
+  Mark mark_ = Mark::kClear;
   ItemFields fields_;
   std::string_view first_, second_;
 };

@@ -166,7 +166,7 @@ class StoreOf final : public Store {
             room_.insert(room_.end(), first.begin(), first.end());
           }
           seen.stored = room_.size() + second.size();
-          return latchlab::Change::to(room_, second);
+          return latchlab::Change::to(room_, second, wish.mark());
         };
         const Effect effect = store_.index_.modify(me_, key.hash, step);
         if (effect == Effect::kNone && seen.kind == Seen::Kind::kExpired) {
