@@ -316,10 +316,10 @@ class MemcachedCommands {
       return Wish::put(sum.fields, digits.text(), blanks).marked(Mark::kUsed);
     };
     (void)change(decide);
-    const bool there = sum.kind != Sum::Kind::kAbsent;
-    down    ? there ? count<&KvCounters::decr_hits>() : count<&KvCounters::decr_misses>()
-       : there ? count<&KvCounters::incr_hits>()
-            : count<&KvCounters::incr_misses>();
+    // As memcached does: what is no number, or has another cas, is neither, and so is an item that ma makes.
+    if (sum.kind == Sum::Kind::kDone && !sum.made)
+      down ? count<&KvCounters::decr_hits>() : count<&KvCounters::incr_hits>();
+    if (sum.kind == Sum::Kind::kAbsent) down ? count<&KvCounters::decr_misses>() : count<&KvCounters::incr_misses>();
     return sum;
   }
   void add() {

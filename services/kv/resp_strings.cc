@@ -38,9 +38,9 @@ void add_delta(Call& call, i64 delta) {
     return Wish::put(stored, text).marked(there ? Mark::kUsed : Mark::kClear);
   };
   (void)call.change(call.key(1), decide);
-  there ? call.count<&KvCounters::incr_hits>() : call.count<&KvCounters::incr_misses>();
   if (outcome == Outcome::kNoNumber) refuse(kNotAnInteger);
   if (outcome == Outcome::kOverflow) refuse("ERR increment or decrement would overflow");
+  there ? call.count<&KvCounters::incr_hits>() : call.count<&KvCounters::incr_misses>();
   call.out.integer(sum);
 }
 
