@@ -250,6 +250,11 @@ set(conformance services/kv/conformance_test.py)
 if(conformance IN_LIST scripts)
   set_tests_properties(${conformance} PROPERTIES LABELS all RUN_SERIAL TRUE)
 endif()
+# It opens 10,000 connections, and its clients ask for more than they read.
+set(stress services/kv/stress_test.py)
+if(stress IN_LIST scripts)
+  set_tests_properties(${stress} PROPERTIES LABELS all RUN_SERIAL TRUE)
+endif()
 # It fetches a module of Go, and builds a checker of histories with it.
 set(porcupine src/history/porcupine/porcupine_test.py)
 if(porcupine IN_LIST scripts)
