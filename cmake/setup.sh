@@ -6,8 +6,8 @@ bench_packages="g++ cmake ninja-build libfmt-dev nlohmann-json3-dev libhwloc-dev
   libtbb-dev libabsl-dev libcuckoo-dev libtomlplusplus-dev libboost-context-dev zlib1g-dev libzstd-dev wamerican libtcmalloc-minimal4 libjemalloc2 libmimalloc2.0 libtbbmalloc2"
 
 # Packages that `./test` adds: the test framework, the checker of JSON schemas, git for scratch repositories, objdump for the test of
-# generated code, pkg-config for the installed package, and an emulated machine with four NUMA nodes.
-test_packages="catch2 python3 python3-jsonschema git binutils pkgconf qemu-system-x86 busybox-static cpio"
+# generated code, pkg-config for the installed package, an emulated machine with four NUMA nodes, and liburing for the server.
+test_packages="catch2 python3 python3-jsonschema git binutils pkgconf qemu-system-x86 busybox-static cpio liburing-dev"
 # Packages that `./test --all` adds: Go, unless there is another one, for a second checker of histories; Slurm, for a cluster on this
 # machine; GNU parallel, for two hosts on this machine; and clients of memcached and redis. An ssh server, memcached and redis-server,
 # which some of these tests need, are not installed, since they would listen.
@@ -29,6 +29,9 @@ profile_packages="linux-perf binutils"
 
 # `./bench sweep --on=slurm` adds a module of PyPI that submits job arrays. Slurm itself is the site's.
 slurm_modules="submitit>=1.5,<1.6"
+
+# `./bench serve --events=io_uring` adds liburing. A server that was built without it refuses that word.
+uring_packages="liburing-dev"
 
 # `--on=hosts:FILE` of a sweep adds GNU parallel, and ssh.
 hosts_packages="parallel openssh-client"
@@ -83,8 +86,8 @@ take_install() {
 # purpose_of PACKAGE...: prints the packages by purpose, one line for each.
 purpose_of() {
   local left=" $* " purpose package these
-  for purpose in "to build and run the harness:$bench_packages" "to run scripts:$export_packages" "to test it:$test_packages" \
-    "to sweep over hosts:$hosts_packages" "to run all tests:$all_test_packages" \
+  for purpose in "to build and run the harness:$bench_packages" "to run scripts:$export_packages" \
+    "to serve by io_uring:$uring_packages" "to test it:$test_packages" "to sweep over hosts:$hosts_packages" "to run all tests:$all_test_packages" \
     "to draw figures:$experiment_packages" "to profile:$profile_packages" "to count instructions:$budget_packages" "besides:$*"; do
     these=""
     for package in ${purpose#*:}; do

@@ -7,10 +7,20 @@
 #     ASKED_IN   a file with its pairs, one a line. Each is a unit of its own. Unknown pairs are ignored. A missing file is created.
 
 latchlab_sources(server_sources services/*.cc)
+# liburing is optional: a server without it refuses --events=io_uring. It has no CMake package.
+find_path(LATCHLAB_uring_INCLUDE liburing.h)
+find_library(LATCHLAB_uring_LIBRARY uring)
+mark_as_advanced(LATCHLAB_uring_INCLUDE LATCHLAB_uring_LIBRARY)
+if(LATCHLAB_uring_INCLUDE AND LATCHLAB_uring_LIBRARY)
+  latchlab_find_library(uring liburing.h)
+  list(FILTER server_sources EXCLUDE REGEX "/uring_network_missing[.]cc$")
+else()
+  list(FILTER server_sources EXCLUDE REGEX "/uring_network[.]cc$")
+endif()
 add_library(latchlab_server STATIC ${server_sources})
 latchlab_unity(latchlab_server ${server_sources})
 target_compile_options(latchlab_server PRIVATE ${latchlab_warnings})
-target_link_libraries(latchlab_server PUBLIC latchlab)
+target_link_libraries(latchlab_server PUBLIC latchlab $<TARGET_NAME_IF_EXISTS:latchlab::uring>)
 
 function(latchlab_add_server target)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "ASKED_IN" "PAIRS")

@@ -17,6 +17,7 @@ import sys
 import tempfile
 import time
 import unittest
+import unittest.mock
 
 TREE = pathlib.Path(__file__).resolve().parents[2]
 PYTHON = TREE / "build/python/bin/python"
@@ -24,6 +25,8 @@ SERVER = os.path.abspath(os.environ.get("LATCHLAB_SERVER") or TREE / "build/rele
 SEED = int(os.environ.get("LATCHLAB_SEED") or 1)
 # Those of the server that the tests of services/ build, and of any build that lacks some of them.
 PAIRS = (("cuckoo", "olc"), ("art", "rowex"), ("memc3", "rwspin"))
+# The engine of the server (--events). Subclasses of some tests run them with another one.
+EVENTS = "epoll"
 # Without the segmented LRU, memcached's answers do not depend on whether a thread of its own holds an item.
 MEMCACHED = ["-o", "no_modern"]
 
@@ -79,7 +82,7 @@ def started(command, port):
 
 def ours(*options, pair=PAIRS[0]):
     index, policy = pair
-    words = [SERVER, f"--index={index}", f"--sync={policy}", "--threads=2", "--limit=64M", *options]
+    words = [SERVER, f"--index={index}", f"--sync={policy}", f"--events={EVENTS}", "--threads=2", "--limit=64M", *options]
     asked = subprocess.run([SERVER, "missing-pairs", *words[1:]], capture_output=True, text=True, timeout=60, check=False)
     if asked.stdout.strip() or asked.returncode != 0:
         raise unittest.SkipTest(f"{index}:{policy} is not in this build")
@@ -495,6 +498,37 @@ class ClientTest(unittest.TestCase):
                         client.incr("k3", "x")
                     self.assertEqual(client.info()["redis_version"], "7.0.15")
                     client.close()
+
+
+class OverUring:
+    """A mixin that comes before a class of tests, and runs them with io_uring."""
+
+    @classmethod
+    def setUpClass(cls):
+        asked = [SERVER, "--events=io_uring", "--listen=unix:/no/such/folder/x"]
+        said = subprocess.run(asked, capture_output=True, text=True, timeout=60, check=False).stderr
+        if "--events" in said:
+            lacking(said)
+
+    def run(self, result=None):
+        with unittest.mock.patch.dict(globals(), EVENTS="io_uring"):
+            return super().run(result)
+
+
+class AgainstOtherServersOverUringTest(OverUring, AgainstOtherServersTest):
+    pass
+
+
+class PipelineOverUringTest(OverUring, PipelineTest):
+    pass
+
+
+class ProgramOverUringTest(OverUring, ProgramTest):
+    pass
+
+
+class ClientOverUringTest(OverUring, ClientTest):
+    pass
 
 
 @thorough

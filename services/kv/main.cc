@@ -10,14 +10,13 @@
 #include <random>
 #include <string>
 #include <thread>
-#include <utility>
 #include <vector>
 
 #include "services/kv/clock.h"
-#include "services/kv/epoll_network.h"
 #include "services/kv/loop.h"
 #include "services/kv/mailbox_network.h"
 #include "services/kv/metrics.h"
+#include "services/kv/networks.h"
 #include "services/kv/options.h"
 #include "services/kv/server.h"
 #include "services/kv/socket.h"
@@ -56,7 +55,8 @@ u64 random_seed() {
 /// mailboxes.
 class Places {
  public:
-  explicit Places(const ServeCommand& command) : threads_(command.server.threads), limits_(command.server.limits) {
+  explicit Places(const ServeCommand& command)
+      : threads_(command.server.threads), events_(command.events), limits_(command.server.limits) {
     for (const Address& address : command.addresses) {
       if (address.is_mailboxes()) {
         mailboxes_.push_back(mailboxes::Mapping::made_at(address.path, threads_));
@@ -79,13 +79,14 @@ class Places {
 
   [[nodiscard]] u32 loops() const { return static_cast<u32>(listeners_.size() + mailboxes_.size() * threads_); }
   [[nodiscard]] std::unique_ptr<Network> network_of(u32 loop, const Stop& stop) const {
-    if (loop < listeners_.size()) return std::make_unique<EpollNetwork>(listeners_[loop], stop, limits_.read_bytes);
+    if (loop < listeners_.size()) return make_network(events_, listeners_[loop], stop, limits_);
     const u32 number = loop - static_cast<u32>(listeners_.size());
     return std::make_unique<MailboxNetwork>(mailboxes_[number / threads_].layout(), number % threads_, stop);
   }
 
  private:
   const u32 threads_;
+  const Events events_;
   const Limits& limits_;
   std::vector<File> files_;
   std::vector<std::vector<Listener>> listeners_;  // by the loop
@@ -96,6 +97,7 @@ class Places {
 /// Serves until SIGTERM or SIGINT.
 void serve(const ServeCommand& command, const StoreKinds& kinds) {
   const StoreKind& kind = kinds.find(command.server.store);
+  check_events(command.events);
   allow_files(command);
 
   // Before any thread begins, so that all threads leave these signals to this one.

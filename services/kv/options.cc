@@ -23,6 +23,7 @@ const std::string_view kServeHelp =
   --limit=BYTES            the most memory of the store, which evicts beyond it; default: none
   --gather=off|turn|N      how many keys are looked up together: one, all of a turn, or up to N; default: turn
   --batch=auto|N[:in-turn] how: the faster of together and one by one, or N a call of the index; default: auto
+  --events=epoll|io_uring  by which loops serve connections; default: epoll
   --hugepages=off|thp      pages of the store; default: off
   --most-value=BYTES       the longest value, 1Ki to 16Mi less 64Ki; default: 1Mi
   --most-connections=N     default: 1024
@@ -90,6 +91,11 @@ ServeCommand parse_serve(const std::vector<std::string>& words) {
                                                 : number(option, value, 2, Gather::kTurn);
        }},
       {"--batch", [&](auto option, auto value) { server.batch = batch(option, value); }},
+      {"--events",
+       [&](auto option, auto value) {
+         if (value != "epoll" && value != "io_uring") refuse(option, value, "epoll or io_uring");
+         command.events = value == "epoll" ? Events::kEpoll : Events::kUring;
+       }},
       {"--hugepages",
        [&](auto option, auto value) {
          if (value != "off" && value != "thp") refuse(option, value, "off or thp");

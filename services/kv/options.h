@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "services/kv/networks.h"
 #include "services/kv/server.h"
 #include "services/kv/socket.h"
 
@@ -13,6 +14,7 @@ namespace latchlab::kv {
 
 struct ServeCommand {
   ServerOptions server;
+  Events events = Events::kEpoll;
   std::vector<Address> addresses;  ///< default: 127.0.0.1:11211
   std::vector<Address> metrics;    ///< at most one
   bool help = false;

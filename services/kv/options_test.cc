@@ -41,6 +41,7 @@ TEST_CASE("A server without options has the defaults that the help names") {
   CHECK(server.limits.most_value_bytes == 1 << 20);
   CHECK(server.limits.most_connections == 1024);
   CHECK(server.limits.idle_seconds == 3600);
+  CHECK(command.events == Events::kEpoll);
   CHECK(command.metrics.empty());
   CHECK_FALSE(command.help);
 }
@@ -66,6 +67,8 @@ TEST_CASE("Each option sets what it names") {
   CHECK(server("--most-connections=1").limits.most_connections == 1);
   CHECK(server("--idle=0").limits.idle_seconds == 0);
   CHECK(server("--idle=7").limits.idle_seconds == 7);
+  CHECK(parse_serve({"--events=epoll"}).events == Events::kEpoll);
+  CHECK(parse_serve({"--events=io_uring"}).events == Events::kUring);
   CHECK(parse_serve({"--metrics=127.0.0.1:9100"}).metrics.at(0).port == "9100");
   CHECK(parse_serve({"--help"}).help);
   CHECK(parse_serve({"-h"}).help);
@@ -125,6 +128,7 @@ TEST_CASE("Each wrong option is refused with one line that names it") {
            {{"--gather=on"}, "--gather: 'on'"},
            {{"--gather=1"}, "--gather: '1' is not a number from 2 to 4096"},
            {{"--gather=4097"}, "--gather: '4097'"},
+           {{"--events=poll"}, "--events: 'poll' is not epoll or io_uring"},
            {{"--hugepages=on"}, "--hugepages: 'on' is not off or thp"},
            {{"--most-value=1023"}, "--most-value: '1023'"},
            {{"--most-value=16Mi"}, "--most-value: '16Mi'"},
@@ -157,20 +161,10 @@ TEST_CASE("An index and a policy that are no words are refused") {
 }
 
 TEST_CASE("The help names every option") {
-  const Words options = {"--index=",
-                         "--sync=",
-                         "--listen=",
-                         "--auth=",
-                         "--open-to-the-network",
-                         "--threads=",
-                         "--limit=",
-                         "--batch=",
-                         "--gather=",
-                         "--idle=",
-                         "--hugepages=",
-                         "--most-value=",
-                         "--most-connections=",
-                         "--metrics="};
+  const Words options = {
+      "--index=",  "--sync=",   "--listen=", "--auth=", "--open-to-the-network", "--threads=",    "--limit=",
+      "--batch=",  "--gather=", "--events=", "--idle=", "--hugepages=",          "--most-value=", "--most-connections=",
+      "--metrics="};
   for (const std::string& option : options) {
     INFO(option);
     CHECK(kServeHelp.find("\n  " + option) != std::string_view::npos);

@@ -4,12 +4,14 @@ CTest runs the test. By hand: LATCHLAB_SERVER=build/release/server_tested python
 """
 
 import contextlib
+import ctypes
 import os
 import pathlib
 import re
 import shutil
 import signal
 import socket
+import struct
 import subprocess
 import tempfile
 import unittest
@@ -19,7 +21,22 @@ SERVER = os.path.abspath(os.environ.get("LATCHLAB_SERVER") or TREE / "build/rele
 PAIRS = (("cuckoo", "olc"), ("art", "rowex"), ("memc3", "rwspin"))   # those of server_tested
 
 
+def forbid_uring():
+    """Lets no io_uring be made by this process and those that it starts."""
+    set_no_new_privileges, set_filter = (38, 1), (22, 2)   # of prctl
+    setup, eperm = 425, 0x00050001
+    # Load the number of the call; if it is io_uring_setup, answer EPERM; allow others.
+    words = struct.pack("HBBI" * 4, 0x20, 0, 0, 0, 0x15, 0, 1, setup, 0x06, 0, 0, eperm, 0x06, 0, 0, 0x7fff0000)
+    code = ctypes.create_string_buffer(words, len(words))
+    program = ctypes.create_string_buffer(struct.pack("H6xP", 4, ctypes.addressof(code)), 16)
+    prctl = ctypes.CDLL(None).prctl
+    if prctl(*set_no_new_privileges, 0, 0, 0) != 0 or prctl(*set_filter, program) != 0:
+        raise OSError("the kernel takes no filter of system calls")
+
+
 class Serve(unittest.TestCase):
+    EVENTS = "epoll"
+
     def setUp(self):
         temporary = tempfile.TemporaryDirectory()
         self.addCleanup(temporary.cleanup)
@@ -29,7 +46,7 @@ class Serve(unittest.TestCase):
     def served(self, *options):
         """Runs a server at a path, and gives the process and the path once it listens."""
         path = self.folder / "socket"
-        process = subprocess.Popen([SERVER, f"--listen=unix:{path}", *options], stderr=subprocess.PIPE, text=True)
+        process = subprocess.Popen([SERVER, f"--events={self.EVENTS}", f"--listen=unix:{path}", *options], stderr=subprocess.PIPE, text=True)
         try:
             self.assertEqual(process.stderr.readline(), f"serve: listens at unix:{path}\n")
             yield process, path
@@ -48,8 +65,8 @@ class Serve(unittest.TestCase):
             client.shutdown(socket.SHUT_WR)
             return b"".join(iter(lambda: client.recv(65536), b""))
 
-    def refused(self, *options):
-        done = subprocess.run([SERVER, *options], capture_output=True, text=True, timeout=60, check=False)
+    def refused(self, *options, **how):
+        done = subprocess.run([SERVER, *options], capture_output=True, text=True, timeout=60, check=False, **how)
         self.assertEqual((done.stdout, done.returncode), ("", 2), done.stderr)
         self.assertRegex(done.stderr, r"\Aserve: [^\n]+\n\Z")
         return done.stderr
@@ -75,6 +92,7 @@ class Serve(unittest.TestCase):
                                (["--listen=unix:/no/such/folder/x"], "cannot bind: No such file or directory"),
                                (["--metrics=0.0.0.0:1"], "only this one may"),
                                (["--auth=/no/such/file"], "--auth: /no/such/file: cannot be read"),
+                               (["--events=poll"], "--events: 'poll' is not epoll or io_uring"),
                                (["--frobnicate"], "serve: '--frobnicate' has no meaning here; there are ")):
             with self.subTest(options=options):
                 self.assertIn(words, self.refused(*options))
@@ -125,6 +143,30 @@ class Serve(unittest.TestCase):
         unit.write_text(re.sub("(?m)^ExecStart=[^ ]+", f"ExecStart={SERVER}", text))
         done = subprocess.run(["systemd-analyze", "verify", unit], capture_output=True, text=True, timeout=60, check=False)
         self.assertNotIn("latchlab-kv", done.stdout + done.stderr)
+
+
+def uring_refusal():
+    """Returns why the server has no io_uring here, or nothing."""
+    asked = [SERVER, "--events=io_uring", "--listen=unix:/no/such/folder/x"]
+    said = subprocess.run(asked, capture_output=True, text=True, timeout=60, check=False).stderr
+    return said if "--events" in said else ""
+
+
+class ServeOverUring(Serve):
+    EVENTS = "io_uring"
+
+    @classmethod
+    def setUpClass(cls):
+        refusal = uring_refusal()
+        if refusal and os.environ.get("LATCHLAB_SKIP_NOTHING"):
+            raise AssertionError(refusal)
+        if refusal:
+            raise unittest.SkipTest(refusal)
+
+    def test_a_filter_of_system_calls_is_named(self):
+        said = self.refused("--events=io_uring", preexec_fn=forbid_uring)
+        self.assertIn("--events=io_uring: the kernel permits no io_uring", said)
+        self.assertIn("; give --events=epoll", said)
 
 
 if __name__ == "__main__":
