@@ -15,27 +15,15 @@
 #include <utility>
 #include <vector>
 
-#include "indexes/chained/chained.h"
-#include "services/kv/clock.h"
 #include "services/kv/networks.h"
-#include "services/kv/store_of.h"
+#include "services/kv/served_testing.h"
 #include "src/base/error.h"
-#include "src/machine/native.h"
 #include "src/testing/catch.h"
-#include "sync/olc.h"
-#include "sync/synchronized.h"
 
 namespace latchlab::kv {
 namespace {
 
-using Map = Synchronized<Chained, Olc<Native>, U64Key>;
-
-ServerOptions options_of(const Limits& limits) {
-  ServerOptions options;
-  options.store.index = Spec::parse("chained");
-  options.limits = limits;
-  return options;
-}
+using testing::Served;
 
 /// Returns the engines that this build and this kernel have.
 std::vector<Events> engines() {
@@ -48,41 +36,6 @@ std::vector<Events> engines() {
   }
   return found;
 }
-
-/// A server with one loop, which serves in a thread of its own, at a path that no other process knows.
-class Served {
- public:
-  explicit Served(Events events, const Limits& limits = {})
-      : path_("/tmp/latchlab_loop_test_" + std::to_string(getpid()) + ".sock"),
-        address_(Address::parse("--listen", "unix:" + path_)),
-        listener_(listen_at(address_, false)),
-        server_(options_of(limits), std::make_unique<StoreOf<Map>>(options_of(limits).store, 1), present()),
-        thread_([this, events, limits] {
-          const std::vector<Listener> listeners{{.file = listener_.number(), .is_unix = true, .shared = true}};
-          Loop(server_, make_network(events, listeners, stop_, limits), stop_).run();
-        }) {}
-  ~Served() {
-    stop();
-    unlink(path_.c_str());
-  }
-  /// Stops the loop, and waits for its end.
-  void stop() {
-    if (!thread_.joinable()) return;
-    stop_.ask();
-    thread_.join();
-  }
-  KvCounters counters() const { return server_.counters(); }
-  const Server& server() const { return server_; }
-  std::string_view path() const { return path_; }
-
- private:
-  const std::string path_;
-  const Address address_;
-  const File listener_;
-  Server server_;
-  const Stop stop_;
-  std::thread thread_;
-};
 
 /// A client that blocks.
 class Client {

@@ -1,7 +1,6 @@
 // The server: one process, one store, one loop a thread. options.h has the grammar of the command line.
 
 #include <sys/resource.h>
-#include <unistd.h>
 
 #include <csignal>
 #include <cstdio>
@@ -14,17 +13,15 @@
 
 #include "services/kv/clock.h"
 #include "services/kv/loop.h"
-#include "services/kv/mailbox_network.h"
 #include "services/kv/metrics.h"
 #include "services/kv/networks.h"
 #include "services/kv/options.h"
+#include "services/kv/places.h"
 #include "services/kv/server.h"
-#include "services/kv/socket.h"
 #include "services/kv/stop.h"
 #include "services/kv/store_kinds.h"
 #include "src/base/error.h"
 #include "src/base/printable.h"
-#include "src/wire/mailboxes.h"
 
 namespace latchlab::kv {
 
@@ -50,49 +47,6 @@ u64 random_seed() {
   std::random_device device;
   return u64{device()} << 32 | device();
 }
-
-/// Where the server listens, and the networks of its loops: `threads` loops for sockets, and as many for each file of
-/// mailboxes.
-class Places {
- public:
-  explicit Places(const ServeCommand& command)
-      : threads_(command.server.threads), events_(command.events), limits_(command.server.limits) {
-    for (const Address& address : command.addresses) {
-      if (address.is_mailboxes()) {
-        mailboxes_.push_back(mailboxes::Mapping::made_at(address.path, threads_));
-        paths_.push_back(address.path);
-        continue;
-      }
-      listeners_.resize(threads_);
-      for (u32 i = 0; i < threads_; ++i) {
-        if (i == 0 || !address.is_unix()) files_.push_back(listen_at(address, threads_ > 1));
-        listeners_[i].push_back(
-            {.file = files_.back().number(), .is_unix = address.is_unix(), .shared = address.is_unix()});
-      }
-    }
-  }
-  ~Places() {
-    for (const std::string& path : paths_) unlink(path.c_str());
-  }
-  Places(const Places&) = delete;
-  Places& operator=(const Places&) = delete;
-
-  [[nodiscard]] u32 loops() const { return static_cast<u32>(listeners_.size() + mailboxes_.size() * threads_); }
-  [[nodiscard]] std::unique_ptr<Network> network_of(u32 loop, const Stop& stop) const {
-    if (loop < listeners_.size()) return make_network(events_, listeners_[loop], stop, limits_);
-    const u32 number = loop - static_cast<u32>(listeners_.size());
-    return std::make_unique<MailboxNetwork>(mailboxes_[number / threads_].layout(), number % threads_, stop);
-  }
-
- private:
-  const u32 threads_;
-  const Events events_;
-  const Limits& limits_;
-  std::vector<File> files_;
-  std::vector<std::vector<Listener>> listeners_;  // by the loop
-  std::vector<mailboxes::Mapping> mailboxes_;
-  std::vector<std::string> paths_;  // of mailboxes_
-};
 
 /// Serves until SIGTERM or SIGINT.
 void serve(const ServeCommand& command, const StoreKinds& kinds) {

@@ -24,6 +24,7 @@ using testing::Conversation;
 using testing::kHashSeed;
 using testing::Played;
 using testing::StoreOver;
+using testing::Way;
 
 using Texts = std::map<std::string, std::string>;
 
@@ -85,7 +86,8 @@ Texts metrics_of(Played& served) {
     const std::size_t blank = line.find(' ');
     REQUIRE(line.substr(0, blank) == typed);
     REQUIRE(typed.starts_with("latchlab_"));
-    REQUIRE(std::ranges::all_of(typed, [](char c) { return c == '_' || (c >= 'a' && c <= 'z'); }));
+    REQUIRE(std::ranges::all_of(typed,
+                                [](char c) { return c == '_' || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9'); }));
     REQUIRE(kind == (typed.ends_with("_total") ? "counter" : "gauge"));
     REQUIRE(metrics.emplace(typed.substr(9), line.substr(blank + 1)).second);
   }
@@ -358,9 +360,7 @@ class Busy {
     dialogue_.receive(bytes);
     Dialogue* const all[] = {&dialogue_};
     turn_.answer(all, after(0));
-    std::string answer(dialogue_.unsent());
-    dialogue_.sent(answer.size());
-    return answer;
+    return way_.send(dialogue_.unsent());
   }
 
   /// Says a random command about some of 2000 keys, and notes the answer.
@@ -408,6 +408,7 @@ class Busy {
   const std::unique_ptr<Store::Session> session_;
   Turn turn_;
   Dialogue dialogue_;
+  Way way_{dialogue_};
 };
 
 }  // namespace

@@ -1,0 +1,36 @@
+#include "services/kv/places.h"
+
+#include <unistd.h>
+
+#include "services/kv/mailbox_network.h"
+
+namespace latchlab::kv {
+
+Places::Places(const ServeCommand& command)
+    : threads_(command.server.threads), events_(command.events), limits_(command.server.limits) {
+  for (const Address& address : command.addresses) {
+    if (address.is_mailboxes()) {
+      mailboxes_.push_back(mailboxes::Mapping::made_at(address.path, threads_));
+      paths_.push_back(address.path);
+      continue;
+    }
+    listeners_.resize(threads_);
+    for (u32 i = 0; i < threads_; ++i) {
+      if (i == 0 || !address.is_unix()) files_.push_back(listen_at(address, threads_ > 1));
+      listeners_[i].push_back(
+          {.file = files_.back().number(), .is_unix = address.is_unix(), .shared = address.is_unix()});
+    }
+  }
+}
+
+Places::~Places() {
+  for (const std::string& path : paths_) unlink(path.c_str());
+}
+
+std::unique_ptr<Network> Places::network_of(u32 loop, const Stop& stop) const {
+  if (loop < listeners_.size()) return make_network(events_, listeners_[loop], stop, limits_);
+  const u32 number = loop - static_cast<u32>(listeners_.size());
+  return std::make_unique<MailboxNetwork>(mailboxes_[number / threads_].layout(), number % threads_, stop);
+}
+
+}  // namespace latchlab::kv

@@ -1,0 +1,44 @@
+#pragma once
+
+// Where a server listens, and so the networks of its loops.
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "services/kv/network.h"
+#include "services/kv/networks.h"
+#include "services/kv/options.h"
+#include "services/kv/socket.h"
+#include "services/kv/stop.h"
+#include "src/base/types.h"
+#include "src/wire/mailboxes.h"
+
+namespace latchlab::kv {
+
+/// The server has `threads` loops for all sockets, and as many for each file of mailboxes, which nothing else wakes.
+class Places {
+ public:
+  /// Listens. `command` outlives it. Throws InputError for an address where the server cannot listen.
+  explicit Places(const ServeCommand& command);
+  /// Removes the files of mailboxes.
+  ~Places();
+  Places(const Places&) = delete;
+  Places& operator=(const Places&) = delete;
+
+  [[nodiscard]] u32 loops() const { return static_cast<u32>(listeners_.size() + mailboxes_.size() * threads_); }
+  /// Returns the network of a loop, whose thread alone may make, use and destroy it. Throws InputError if the kernel
+  /// refuses what it needs.
+  [[nodiscard]] std::unique_ptr<Network> network_of(u32 loop, const Stop& stop) const;
+
+ private:
+  const u32 threads_;
+  const Events events_;
+  const Limits& limits_;
+  std::vector<File> files_;
+  std::vector<std::vector<Listener>> listeners_;  // by the loop
+  std::vector<mailboxes::Mapping> mailboxes_;
+  std::vector<std::string> paths_;  // of mailboxes_
+};
+
+}  // namespace latchlab::kv

@@ -1,0 +1,176 @@
+// Tests of the remote index (indexes/remote) beside our own server: each protocol over each transport, alone and over
+// partitions. The same runs against memcached and redis are in conformance_test.py.
+#include "indexes/remote/remote.h"
+
+#include <cstddef>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <vector>
+
+#include "indexes/erased.h"
+#include "indexes/erased_testing.h"
+#include "services/kv/served_testing.h"
+#include "src/base/error.h"
+#include "src/base/key.h"
+#include "src/base/rng.h"
+#include "src/testing/catch.h"
+#include "src/testing/oracle.h"
+#include "src/wire/stream.h"
+
+namespace latchlab::kv {
+namespace {
+
+using latchlab::testing::number_key;
+using latchlab::testing::Oracle;
+using latchlab::testing::StringSession;
+using testing::Served;
+
+using RemoteNumbers = ErasedOf<Remote<U64Key>>;
+
+constexpr std::string_view kDialects[] = {"memcached", "meta", "resp"};
+
+Spec spec_of(const std::string& addresses, std::string_view dialect, std::string_view more = "") {
+  return Spec::parse("remote:addr=" + addresses + ",protocol=" + std::string(dialect) + std::string(more));
+}
+
+std::unique_ptr<RemoteNumbers> remote(const Spec& spec) {
+  return std::make_unique<RemoteNumbers>(Spec::parse("own"), MemoryConfig{}, spec);
+}
+
+/// Runs random operations and batches on an index and a map, and compares every answer. `modifies` is false where the
+/// protocol cannot.
+void compare_with_map(Erased& index, bool modifies) {
+  Rng rng(test_seed());
+  StringSession session(index);
+  Oracle<StringSession> oracle(session, false);
+  std::vector<std::string> keys;
+  for (u32 i = 0; i < 200; ++i) keys.push_back(number_key(rng.below(2) == 0 ? i : rng()));
+  for (u32 i = 0; i < 2000 && oracle.ok(); ++i) {
+    const std::string& key = keys[rng.below(keys.size())];
+    if (modifies) {
+      oracle.random_operation(rng, key, 30, 20);
+    } else {
+      switch (rng.below(5)) {
+        case 0: oracle.insert(key, rng()); break;
+        case 1: oracle.update(key, rng()); break;
+        case 2: oracle.upsert(key, rng()); break;
+        case 3: oracle.erase(key); break;
+        default: oracle.find(key);
+      }
+    }
+    if (i % 50 != 0) continue;
+    const std::size_t count = 1 + rng.below(300);
+    std::vector<std::string> batch;
+    std::vector<u64> values;
+    for (std::size_t j = 0; j < count; ++j) {
+      batch.push_back(keys[rng.below(keys.size())]);
+      values.push_back(rng());
+    }
+    oracle.find_batch(batch, BatchOrder::kSideBySide);
+    oracle.update_batch(batch, values, BatchOrder::kInTurn);
+    oracle.erase_batch({batch.begin(), batch.begin() + static_cast<long>(count / 2)}, BatchOrder::kInTurn);
+    oracle.find_batch(batch, BatchOrder::kInTurn);
+    oracle.insert_batch(batch, values, BatchOrder::kInTurn);
+  }
+  oracle.compare_all();
+  CHECK(oracle.complaint() == "");
+}
+
+TEST_CASE("A server is an index, by each protocol over each transport") {
+  for (const std::string_view scheme : {"unix", "shm"}) {
+    for (const std::string_view dialect : kDialects) {
+      INFO(scheme << ", " << dialect);
+      const ServeCommand command = Served::at_path(Events::kEpoll, {}, scheme);
+      const Served served(command);
+      const auto index = remote(spec_of(command.addresses[0].text, dialect));
+      compare_with_map(*index, dialect != "resp");
+    }
+  }
+}
+
+TEST_CASE("Several servers are one index, and each has a part of the keys") {
+  ServeCommand second = Served::at_path();
+  second.addresses[0] = Address::parse("--listen", second.addresses[0].text + "2");
+  for (const std::string_view dialect : kDialects) {
+    INFO(dialect);
+    const ServeCommand first = Served::at_path();
+    const Served one(first), two(second);
+    const auto index = remote(spec_of(first.addresses[0].text + "+" + second.addresses[0].text, dialect));
+    compare_with_map(*index, dialect != "resp");
+    CHECK(one.server().store().counters().total_items > 100);
+    CHECK(two.server().store().counters().total_items > 100);
+  }
+}
+
+TEST_CASE("Keys and values have the sizes that were asked for") {
+  const ServeCommand command = Served::at_path();
+  const Served served(command);
+  const auto index = remote(spec_of(command.addresses[0].text, "memcached", ",key_size=20,value_size=32"));
+  StringSession session(*index);
+  CHECK(session.insert(number_key(0xabc), 42));
+  CHECK(session.find(number_key(0xabc)) == 42);
+  const auto stream = connect_socket(command.addresses[0]);
+  stream->send("get 00000000000000000abc\r\n");
+  std::string heard(200, '\0');
+  heard.resize(stream->receive(heard));
+  CHECK(heard == "VALUE 00000000000000000abc 0 32\r\n42" + std::string(30, ' ') + "\r\nEND\r\n");
+}
+
+TEST_CASE("A server with items is refused, unless they shall go") {
+  const ServeCommand command = Served::at_path();
+  const Served served(command);
+  const std::string& address = command.addresses[0].text;
+  {
+    const auto index = remote(spec_of(address, "memcached"));
+    StringSession session(*index);
+    CHECK(session.insert(number_key(1), 1));
+  }
+  for (const std::string_view dialect : kDialects) {
+    CHECK_THROWS_AS(remote(spec_of(address, dialect)), InputError);
+    const auto index = remote(spec_of(address, dialect, ",flush=1"));
+    StringSession session(*index);
+    CHECK_FALSE(session.find(number_key(1)));
+    CHECK(session.insert(number_key(1), 1));
+  }
+}
+
+TEST_CASE("A server that ends is told, and so is an item of another client") {
+  const ServeCommand command = Served::at_path();
+  Served served(command);
+  const auto index = remote(spec_of(command.addresses[0].text, "memcached"));
+  StringSession session(*index);
+  const auto stream = connect_socket(command.addresses[0]);
+  stream->send("set other 0 0 3\r\nabc\r\nset 0000000000000001 0 0 3\r\nabc\r\n");
+  std::string heard(200, '\0');
+  std::size_t size = 0;
+  while (size < 16) size += stream->receive(std::span(heard).subspan(size));
+  CHECK_THROWS_AS(session.find(number_key(1)), remote::RemoteError);
+  CHECK_THROWS_AS(session.for_each([](std::string_view, u64) {}), remote::RemoteError);
+  served.stop();
+  CHECK_THROWS_AS(session.find(number_key(2)), ConnectionLost);
+}
+
+TEST_CASE("More clients than mailboxes are refused, and a box that is left serves the next client") {
+  const ServeCommand command = Served::at_path(Events::kEpoll, {}, "shm");
+  const Served served(command);
+  for (u32 round = 0; round < 3; ++round) {
+    const auto index = remote(spec_of(command.addresses[0].text, "memcached", ",flush=1"));
+    std::vector<std::unique_ptr<StringSession>> sessions;
+    try {
+      while (sessions.size() <= mailboxes::kBoxes) {
+        sessions.push_back(std::make_unique<StringSession>(*index));
+        CHECK(sessions.back()->upsert(number_key(sessions.size()), 1));
+      }
+    } catch (const ConnectionLost&) {}
+    CHECK(sessions.size() == mailboxes::kBoxes);
+    sessions.clear();
+    // The server frees them in a turn of its own.
+    while (served.counters().total_connections != served.counters().closed_connections) std::this_thread::yield();
+  }
+}
+
+}  // namespace
+}  // namespace latchlab::kv
