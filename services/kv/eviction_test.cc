@@ -52,7 +52,7 @@ class Full {
   }
 
   static bool says_absent(std::string_view answer) {
-    for (const std::string_view text : {"NOT_FOUND", "NOT_STORED", "NF"}) {
+    for (const std::string_view text : {"NOT_FOUND", "NOT_STORED", "NF", "VA 0"}) {
       if (answer.find(text) != answer.npos) return true;
     }
     return answer == "END\r\n" || answer == "EN\r\n" || answer == ":0\r\n";
