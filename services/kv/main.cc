@@ -50,8 +50,8 @@ u64 random_seed() {
 
 /// Serves until SIGTERM or SIGINT.
 void serve(const ServeCommand& command, const StoreKinds& kinds) {
-  const StoreKind& kind = kinds.find(command.server.store);
   check_events(command.events);
+  const StoreKind& kind = kinds.find(command.server.store);
   allow_files(command);
 
   // Before any thread begins, so that all threads leave these signals to this one.
