@@ -8,6 +8,7 @@
 #include <string>
 #include <string_view>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "indexes/chained/chained.h"
@@ -28,10 +29,12 @@ namespace latchlab::kv::testing {
 class Served {
  public:
   /// Serves at the command's addresses, until the test ends it.
-  explicit Served(const ServeCommand& command)
+  explicit Served(const ServeCommand& command) : Served(command, chained(command.server.store)) {}
+  /// Serves from this store.
+  Served(const ServeCommand& command, std::unique_ptr<Store> store)
       : command_(command),
         places_(command_),
-        server_(command_.server, std::make_unique<Store>(command_.server.store, 1), present()),
+        server_(command_.server, std::move(store), present()),
         stops_(places_.loops()) {
     for (u32 i = 0; i < places_.loops(); ++i) {
       threads_.emplace_back([this, i] { Loop(server_, places_.network_of(i, stops_[i]), stops_[i]).run(); });
@@ -59,6 +62,10 @@ class Served {
   /// The path of the first address.
   std::string_view path() const { return command_.addresses.front().path; }
 
+  /// Returns a store over chains.
+  static std::unique_ptr<Store> chained(const StoreOptions& options) {
+    return std::make_unique<StoreOf<Synchronized<Chained, Olc<Native>, U64Key>>>(options, 1);
+  }
   /// Returns the command of a server at an address of this process: `scheme` is unix or shm.
   static ServeCommand at_path(Events events = Events::kEpoll, const Limits& limits = {},
                               std::string_view scheme = "unix") {
@@ -73,8 +80,6 @@ class Served {
   }
 
  private:
-  using Store = StoreOf<Synchronized<Chained, Olc<Native>, U64Key>>;
-
   const ServeCommand command_;
   const Places places_;
   Server server_;
