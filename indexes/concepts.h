@@ -74,6 +74,14 @@ inline constexpr bool kFindsBatches =
     requires(Index& index, typename Index::ThreadState& me, std::span<const typename Index::Raw> keys,
              std::span<std::optional<u64>> found) { index.find_batch(me, keys, found, BatchOrder::kInTurn); };
 
+/// True if each call of an index waits for another process. So the harness loads and verifies it in batches, which it
+/// takes.
+template <class Index>
+inline constexpr bool kWaits = false;
+template <class Index>
+  requires requires { Index::kWaits; }
+inline constexpr bool kWaits<Index> = Index::kWaits && kFindsBatches<Index>;
+
 /// True if an index can prefetch for operations to come: the first lines, and what they lead to.
 template <class Index>
 inline constexpr bool kPrefetches = requires(Index& index, typename Index::ThreadState& me,

@@ -300,10 +300,9 @@ class ErasedSession : public Base {
   }
   template <class Run>
   static void in_batches(std::span<const ErasedKey> keys, const Run& run) {
-    constexpr std::size_t kMost = 4 * kMostInAttempt;  // a batch of up to this size is one call, of several attempts
-    for (std::size_t first = 0; first < keys.size(); first += kMost) {
-      const std::size_t count = std::min(keys.size() - first, kMost);
-      const BatchRoom<Raw, kMost> room(count);
+    for (std::size_t first = 0; first < keys.size(); first += kMostInCall) {
+      const std::size_t count = std::min<std::size_t>(keys.size() - first, kMostInCall);
+      const BatchRoom<Raw, kMostInCall> room(count);
       const std::span<Raw> raws = room.all();
       for (std::size_t i = 0; i < count; ++i) raws[i] = raw_of<Raw>(keys[first + i]);
       run(std::span<const Raw>(raws), first);

@@ -146,9 +146,9 @@ void Mix::read_shares(const Spec& spec) {
 
 void Mix::read_multi_get_keys(const std::string& text) {
   const std::optional<Scaled> count = count_of(text);
-  if (!count || !count->fits || count->value < 1 || count->value > kMostInAttempt) {
+  if (!count || !count->fits || count->value < 1 || count->value > kMostInCall) {
     throw InputError(
-        fmt::format("workload mix: multi_get_keys={} must be a whole number from 1 to {}", text, kMostInAttempt));
+        fmt::format("workload mix: multi_get_keys={} must be a whole number from 1 to {}", text, kMostInCall));
   }
   multi_get_keys_ = static_cast<u16>(count->value);
 }

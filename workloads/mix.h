@@ -78,7 +78,7 @@ class Mix {
     return static_cast<u16>(shortest_scan_ + bounded(word, u64{longest_scan_} - shortest_scan_ + 1));
   }
 
-  /// Returns the number of keys that a multi-get looks up, 1 to kMostInAttempt.
+  /// Returns the number of keys that a multi-get looks up, 1 to kMostInCall.
   [[nodiscard]] u16 multi_get_keys() const { return multi_get_keys_; }
   /// Returns the largest number of keys that one operation of the mix looks up in one call.
   [[nodiscard]] u16 most_keys() const { return has(OpKind::kMultiGet) ? multi_get_keys_ : u16{1}; }

@@ -115,7 +115,7 @@ TEST_CASE("wrong workloads are refused in one line that says what would be right
                            "mix:scan=100,scan_length=0",
                            "mix:scan=100,scan_length=65536",
                            "mix:multi_get=100,multi_get_keys=0",
-                           "mix:multi_get=100,multi_get_keys=65",
+                           "mix:multi_get=100,multi_get_keys=257",
                            "mix:multi_get=100,multi_get_keys=1-8",
                            "mix:read=100,multi_get_keys=8",
                            "mix:read=100,scan_length=7",

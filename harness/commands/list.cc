@@ -104,7 +104,7 @@ Entries workloads() {
            "percentages of read, insert, update, upsert, erase, scan, rmw, modify, multi_get; sum 100;"},
           {"", "rmw is a lookup and then an update of its key: another thread may change the key in between;"},
           {"", "modify reads a value and stores another in one step"},
-          {"  multi_get_keys=16", "keys that a multi-get looks up in one call, at most 64"},
+          {"  multi_get_keys=16", "keys that a multi-get looks up in one call, at most 256"},
           {"  scan_length=100", "pairs that a scan asks for; 1-100: uniform from 1 to 100"},
           {"ycsb-a ... ycsb-f", "YCSB's: read=50,update=50; read=95,update=5; reads; read=95,insert=5 by age;"},
           {"", "scan=95,insert=5; read=50,rmw=50; each with its own distribution unless --dist is given"},

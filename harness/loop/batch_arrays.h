@@ -21,7 +21,7 @@ Raw key_of(const Request& request) {
   }
 }
 
-/// The keys of some requests, at most kMostInAttempt.
+/// The keys of some requests, at most kMostInCall.
 template <class Raw>
 class BatchKeys {
  public:
@@ -31,7 +31,7 @@ class BatchKeys {
   std::span<const Raw> all() const { return keys_.all(); }
 
  private:
-  const BatchRoom<Raw> keys_;
+  const BatchRoom<Raw, kMostInCall> keys_;
 };
 
 }  // namespace latchlab

@@ -85,6 +85,7 @@ struct Slice {
   u32 count = 0;
   u32 further = 0;                // requests behind these, of the same kinds, that are likely to come next
   std::optional<OpKind> only;     // the kind of all requests, if they are of one kind
+  bool prepares = false;          // they load or verify the index, and are not measured
   bool teaches = true;            // an index that learns from lookups may learn from these
   const Request* gets = nullptr;  // the keys of multi-gets (Request::number)
   const u8* marks = nullptr;      // 1 for each request whose calls are recorded, else 0; null if none are

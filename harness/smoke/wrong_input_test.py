@@ -33,7 +33,7 @@ OPTIONS = """
 --value-size=abc --value-size= --value-size=17Mi --value-size=16.5 --value-size={8,-1}
 --workload=nosuch --workload=mix --workload=mix: --workload=mix:read=50 --workload=mix:read=200 --workload=mix:read=-1,insert=101
 --workload=mix:read=nan --workload=mix:raed=100 --workload=mix:read=50,read=50 --workload=mix:scan=100,scan_length=0
---workload=mix:multi_get=100,multi_get_keys=65 --workload=mix:read=100,multi_get_keys=2 --workload=mix:modify=99 --workload=mix:modifies=100
+--workload=mix:multi_get=100,multi_get_keys=257 --workload=mix:read=100,multi_get_keys=2 --workload=mix:modify=99 --workload=mix:modifies=100
 --workload=mix:scan=100,scan_length=9-1 --workload=mix:read=100,scan_length=5 --workload=ycsb-g --workload=lookup:1
 --workload=insert,x=1 --workload=wiscer --workload=wiscer: --workload=wiscer:nosuch --workload=wiscer:/no/such --workload=wiscer:/
 --workload=trace --workload=trace: --workload=trace:/no/such --workload=trace:/etc/passwd --workload=trace:/ --workload=trace:/dev/null

@@ -128,7 +128,8 @@ Phases::Outcome Phases::chunks(const std::string& name, u64 total,
     Worker& me = workers_[t];
     for (u64 chunk = t; chunk * kChunkRequests < total && !stop_.load(kRelaxed); chunk += config_.threads) {
       const u64 first = chunk * kChunkRequests;
-      const Slice requests = make(me, first, static_cast<u32>(std::min<u64>(kChunkRequests, total - first)));
+      Slice requests = make(me, first, static_cast<u32>(std::min<u64>(kChunkRequests, total - first)));
+      requests.prepares = true;
       if (in_turns_ && !turns_.await(chunk, stop_)) return;
       meter_.add(t, run_until_full(me, requests, stop_, kStopRequests, nullptr));
       if (in_turns_) turns_.end();

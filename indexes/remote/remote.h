@@ -48,6 +48,7 @@ class Remote {
   static constexpr bool kOrdered = false;
   static constexpr std::string_view kOwnMemory = "the items are in the memory of the servers";
   static constexpr std::string_view kNeeds = "servers";
+  static constexpr bool kWaits = true;
   static constexpr bool kSideBySide = true;  // a batch of lookups is one request
 
   class ThreadState {

@@ -105,6 +105,19 @@ TEST_CASE("Several servers are one index, and each has a part of the keys") {
   }
 }
 
+TEST_CASE("A walk ends with a whole batch, too") {
+  for (const std::string_view dialect : kDialects) {
+    const ServeCommand command = Served::at_path();
+    const Served served(command);
+    const auto index = remote(spec_of(command.addresses[0].text, dialect));
+    StringSession session(*index);
+    for (u64 key = 0; key < kMostInAttempt; ++key) CHECK(session.insert(number_key(key), key));
+    u64 seen = 0;
+    session.for_each([&](std::string_view, u64) { ++seen; });
+    CHECK(seen == kMostInAttempt);
+  }
+}
+
 TEST_CASE("Keys and values have the sizes that were asked for") {
   const ServeCommand command = Served::at_path();
   const Served served(command);

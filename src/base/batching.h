@@ -7,6 +7,8 @@ namespace latchlab {
 
 /// The greatest number of keys in one attempt of a policy: in one hold of a lock or one transaction.
 inline constexpr u32 kMostInAttempt = 64;
+/// The greatest number of keys in one call of an index, which makes as many attempts as it needs.
+inline constexpr u32 kMostInCall = 4 * kMostInAttempt;
 
 /// The order in which a batch is executed.
 enum class BatchOrder : u8 {
