@@ -8,6 +8,7 @@
 //     version    gets, cas                  mg v c, ms with C; md with C erases
 //
 // Text has no deletion of a version. A cas whose time is over when it comes does the same.
+#include <charconv>
 #include <string>
 #include <utility>
 
@@ -21,6 +22,20 @@ namespace latchlab::remote {
 namespace {
 
 constexpr std::size_t kMostValueBytes = std::size_t{16} << 20;
+
+/// Appends a key as memcached's list of keys has it: %NN stands for a byte. One that is wrong stays as it is.
+void append_decoded(std::string& out, std::string_view text) {
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    u8 byte = 0;
+    const char* const digits = text.data() + i + 1;
+    if (text[i] == '%' && text.size() - i > 2 && std::from_chars(digits, digits + 2, byte, 16).ptr == digits + 2) {
+      out += static_cast<char>(byte);
+      i += 2;
+    } else {
+      out += text[i];
+    }
+  }
+}
 
 /// What both have in common.
 class Memcached : public Client {
@@ -60,19 +75,27 @@ class Memcached : public Client {
     }
     out() += "lru_crawler metadump hash\r\n";
     send();
+    // memcached locks items while it tells of them. So the whole list comes before the first visit, which looks one up.
+    std::string keys;
     for (bool more = true; more;) {
       connection_.hear([&](std::string_view bytes) {
         const std::size_t end = bytes.find('\n');
         if (end == bytes.npos) return Parsed::needs(bytes.size() + 1);
         const std::string_view line = bytes.substr(0, end);
         if (line.starts_with("key=")) {
-          visit(line.substr(4, line.find(' ') - 4));
+          append_decoded(keys, line.substr(4, line.find(' ') - 4));
+          keys += '\n';
         } else {
           more = false;
           if (!line.starts_with("END")) return Parsed::fatal(line, bytes);
         }
         return Parsed::command(end + 1);
       });
+    }
+    for (std::string_view rest = keys; !rest.empty();) {
+      const std::size_t end = rest.find('\n');
+      visit(rest.substr(0, end));
+      rest.remove_prefix(end + 1);
     }
   }
 
