@@ -27,3 +27,15 @@ latchlab_find_library(hwloc hwloc.h)
 latchlab_find_library(numa numa.h)
 latchlab_find_library(pfm perfmon/pfmlib_perf_event.h)
 latchlab_find_library(zstd zstd.h)
+
+# UCX is optional: without it, a client and a server refuse addresses with ucx:. Only programs that call it are linked with it.
+find_path(LATCHLAB_ucp_INCLUDE ucp/api/ucp.h)
+find_library(LATCHLAB_ucp_LIBRARY ucp)
+find_library(LATCHLAB_ucs_LIBRARY ucs)
+mark_as_advanced(LATCHLAB_ucp_INCLUDE LATCHLAB_ucp_LIBRARY LATCHLAB_ucs_LIBRARY)
+if(LATCHLAB_ucp_INCLUDE AND LATCHLAB_ucp_LIBRARY AND LATCHLAB_ucs_LIBRARY AND NOT TARGET latchlab::ucx)
+  add_library(latchlab::ucx INTERFACE IMPORTED)
+  set_target_properties(latchlab::ucx PROPERTIES
+    INTERFACE_INCLUDE_DIRECTORIES "${LATCHLAB_ucp_INCLUDE}"
+    INTERFACE_LINK_LIBRARIES "-Wl,--push-state,--as-needed,${LATCHLAB_ucp_LIBRARY},${LATCHLAB_ucs_LIBRARY},--pop-state")
+endif()

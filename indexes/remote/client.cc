@@ -11,6 +11,7 @@ std::unique_ptr<Stream> connect_stream(const Options& options, const Address& ad
   switch (options.transport) {
     case Transport::kSocket: return connect_socket(address);
     case Transport::kShm: return connect_mailbox(address);
+    case Transport::kUcx: return connect_ucx(address);
   }
   return nullptr;
 }

@@ -20,7 +20,10 @@ std::string text_of(const std::vector<Address>& addresses) {
   return text;
 }
 
-Transport transport_of(const Address& address) { return address.is_mailboxes() ? Transport::kShm : Transport::kSocket; }
+Transport transport_of(const Address& address) {
+  if (address.is_ucx()) return Transport::kUcx;
+  return address.is_mailboxes() ? Transport::kShm : Transport::kSocket;
+}
 
 }  // namespace
 
@@ -62,9 +65,11 @@ std::vector<std::pair<std::string, std::string>> Options::resolved() const {
 }
 
 std::string_view Options::about(std::string_view key) {
-  if (key == "addr") return "the server, HOST:PORT, unix:PATH or shm:PATH; several, with + between, are partitions";
+  if (key == "addr")
+    return "the server, HOST:PORT, unix:PATH, shm:PATH or ucx:HOST:PORT; several, with + between, are partitions";
   if (key == "protocol") return "what the server speaks: memcached, meta (memcached's newer commands) or resp (redis')";
-  if (key == "transport") return "what carries the bytes: socket, or shm (mailboxes in shared memory), by the address";
+  if (key == "transport")
+    return "what carries the bytes, by the address: socket, shm (mailboxes in shared memory) or ucx (a library)";
   if (key == "key_size") return "bytes of a key that is a number: hexadecimal digits, zeros in front";
   if (key == "value_size") return "least bytes of a value: decimal digits, blanks behind";
   if (key == "flush") return "1: removes all items from the servers first; 0: refuses servers that have some";

@@ -16,8 +16,8 @@ namespace latchlab::remote {
 /// What a client speaks. `meta` is memcached's newer commands.
 enum class Dialect : u8 { kMemcached, kMeta, kResp };
 
-/// What carries the bytes: TCP and Unix sockets, or mailboxes in shared memory.
-enum class Transport : u8 { kSocket, kShm };
+/// What carries the bytes: TCP and Unix sockets, mailboxes in shared memory, or UCX.
+enum class Transport : u8 { kSocket, kShm, kUcx };
 
 struct Options {
   std::vector<Address> addresses;
@@ -38,4 +38,4 @@ struct Options {
 template <>
 inline constexpr std::array latchlab::kWords<latchlab::remote::Dialect>{"memcached"sv, "meta"sv, "resp"sv};
 template <>
-inline constexpr std::array latchlab::kWords<latchlab::remote::Transport>{"socket"sv, "shm"sv};
+inline constexpr std::array latchlab::kWords<latchlab::remote::Transport>{"socket"sv, "shm"sv, "ucx"sv};

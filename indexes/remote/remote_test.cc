@@ -104,14 +104,16 @@ TEST_CASE("remote: options are read and shown") {
   CHECK(options.wording.key_bytes == 20);
   CHECK(options.wording.value_bytes == 32);
   CHECK(options.flush);
+  CHECK(Options::parse(Spec::parse("remote:addr=ucx:127.0.0.1:1")).transport == Transport::kUcx);
   CHECK(options.resolved()[0] == std::pair<std::string, std::string>("addr", "127.0.0.1:1+unix:/tmp/a"));
   for (const auto& [key, value] : options.resolved()) CHECK_FALSE(Options::about(key).empty());
 }
 
 TEST_CASE("remote: wrong options are refused") {
-  for (const char* const wrong : {"addr=here", "addr=127.0.0.1:1+", "addr=127.0.0.1:1+127.0.0.1:1", "addr=host:11211",
-                                  "protocol=binary", "transport=pigeons", "addr=shm:/a+unix:/b",
-                                  "addr=127.0.0.1:1,transport=shm", "key_size=15", "key_size=251", "port=1"}) {
+  for (const char* const wrong :
+       {"addr=here", "addr=127.0.0.1:1+", "addr=127.0.0.1:1+127.0.0.1:1", "addr=host:11211", "protocol=binary",
+        "transport=pigeons", "addr=shm:/a+unix:/b", "addr=127.0.0.1:1,transport=shm", "addr=127.0.0.1:1,transport=ucx",
+        "addr=ucx:127.0.0.1:1,transport=socket", "key_size=15", "key_size=251", "port=1"}) {
     INFO(wrong);
     CHECK_THROWS_AS(Options::parse(Spec::parse(std::string("remote:") + wrong)), InputError);
   }

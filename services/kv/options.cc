@@ -16,7 +16,8 @@ const std::string_view kServeHelp =
 
   --index=SPEC             the index of the store; default: cuckoo
   --sync=SPEC              its policy; default: olc
-  --listen=ADDRESS         HOST:PORT, [HOST]:PORT, unix:PATH or shm:PATH; several may be given; default: 127.0.0.1:11211
+  --listen=ADDRESS         HOST:PORT, [HOST]:PORT, unix:PATH, shm:PATH or ucx:HOST:PORT; several may be given;
+                           default: 127.0.0.1:11211
   --auth=FILE              admits only clients that say a name and a password in FILE, which has lines name:password
   --open-to-the-network    admits all clients, also where --listen lets other machines in
   --threads=N              loops; default: 1

@@ -76,20 +76,23 @@ TEST_CASE("Each option sets what it names") {
 }
 
 TEST_CASE("A server listens at each address that it is given") {
-  const ServeCommand command = parse_serve(
-      {"--listen=127.0.0.1:1", "--listen=[::1]:65535", "--listen=unix:/run/a.sock", "--listen=127.9.9.9:0"});
-  REQUIRE(command.addresses.size() == 4);
+  const ServeCommand command = parse_serve({"--listen=127.0.0.1:1", "--listen=[::1]:65535", "--listen=unix:/run/a.sock",
+                                            "--listen=127.9.9.9:0", "--listen=ucx:[::1]:7"});
+  REQUIRE(command.addresses.size() == 5);
   CHECK(command.addresses[0].host == "127.0.0.1");
   CHECK(command.addresses[0].port == "1");
   CHECK(command.addresses[1].host == "::1");
   CHECK(command.addresses[1].port == "65535");
   CHECK(command.addresses[2].is_unix());
   CHECK(command.addresses[2].path == "/run/a.sock");
+  CHECK(command.addresses[4].is_ucx());
+  CHECK(command.addresses[4].host == "::1");
+  CHECK(command.addresses[4].port == "7");
   for (const Address& address : command.addresses) CHECK(address.is_local());
 }
 
 TEST_CASE("An address of the network needs secrets, or the word that all clients are admitted") {
-  for (const std::string address : {"0.0.0.0:1", "[::]:1", "192.168.0.1:11211", "128.0.0.1:1"}) {
+  for (const std::string address : {"0.0.0.0:1", "[::]:1", "192.168.0.1:11211", "128.0.0.1:1", "ucx:0.0.0.0:1"}) {
     INFO(address);
     CHECK_THAT(refusal({"--listen=" + address}), Contains("--auth=FILE") && Contains("--open-to-the-network"));
     CHECK(parse_serve({"--listen=" + address, "--open-to-the-network"}).addresses.size() == 1);
@@ -142,6 +145,8 @@ TEST_CASE("Each wrong option is refused with one line that names it") {
            {{"--listen=:1"}, "there is no host"},
            {{"--listen=localhost:1"}, "the host is no address of IPv4 or IPv6"},
            {{"--listen=unix:"}, "there is no path"},
+           {{"--listen=ucx:11211"}, "there is no port"},
+           {{"--listen=ucx:localhost:1"}, "the host is no address of IPv4 or IPv6"},
            {{"--metrics=0.0.0.0:1"}, "--metrics: 0.0.0.0:1 lets other machines in"},
            {{"--metrics=0.0.0.0:1", "--open-to-the-network"}, "--metrics: 0.0.0.0:1 lets other machines in"},
            {{"--metrics=127.0.0.1:1", "--metrics=127.0.0.1:2"}, "--metrics is given twice"},

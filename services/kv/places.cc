@@ -14,6 +14,10 @@ Places::Places(const ServeCommand& command)
       paths_.push_back(address.path);
       continue;
     }
+    if (address.is_ucx()) {
+      ucx_listeners_.push_back(listen_ucx(address));
+      continue;
+    }
     listeners_.resize(threads_);
     for (u32 i = 0; i < threads_; ++i) {
       if (i == 0 || !address.is_unix()) files_.push_back(listen_at(address, threads_ > 1));
@@ -30,7 +34,9 @@ Places::~Places() {
 std::unique_ptr<Network> Places::network_of(u32 loop, const Stop& stop) const {
   if (loop < listeners_.size()) return make_network(events_, listeners_[loop], stop, limits_);
   const u32 number = loop - static_cast<u32>(listeners_.size());
-  return std::make_unique<MailboxNetwork>(mailboxes_[number / threads_].layout(), number % threads_, stop);
+  if (number < mailboxes_.size() * threads_)
+    return std::make_unique<MailboxNetwork>(mailboxes_[number / threads_].layout(), number % threads_, stop);
+  return ucx_listeners_[number - mailboxes_.size() * threads_]->network(stop);
 }
 
 }  // namespace latchlab::kv

@@ -11,12 +11,14 @@
 #include "services/kv/options.h"
 #include "services/kv/socket.h"
 #include "services/kv/stop.h"
+#include "services/kv/ucx_network.h"
 #include "src/base/types.h"
 #include "src/wire/mailboxes.h"
 
 namespace latchlab::kv {
 
-/// The server has `threads` loops for all sockets, and as many for each file of mailboxes, which nothing else wakes.
+/// The server has `threads` loops for all sockets, and as many for each file of mailboxes, which nothing else wakes. An
+/// address of UCX has one loop, since a listener of UCX hands all its clients to one worker.
 class Places {
  public:
   /// Listens. `command` outlives it. Throws InputError for an address where the server cannot listen.
@@ -26,7 +28,9 @@ class Places {
   Places(const Places&) = delete;
   Places& operator=(const Places&) = delete;
 
-  [[nodiscard]] u32 loops() const { return static_cast<u32>(listeners_.size() + mailboxes_.size() * threads_); }
+  [[nodiscard]] u32 loops() const {
+    return static_cast<u32>(listeners_.size() + mailboxes_.size() * threads_ + ucx_listeners_.size());
+  }
   /// Returns the network of a loop, whose thread alone may make, use and destroy it. Throws InputError if the kernel
   /// refuses what it needs.
   [[nodiscard]] std::unique_ptr<Network> network_of(u32 loop, const Stop& stop) const;
@@ -39,6 +43,7 @@ class Places {
   std::vector<std::vector<Listener>> listeners_;  // by the loop
   std::vector<mailboxes::Mapping> mailboxes_;
   std::vector<std::string> paths_;  // of mailboxes_
+  std::vector<std::unique_ptr<UcxListener>> ucx_listeners_;
 };
 
 }  // namespace latchlab::kv

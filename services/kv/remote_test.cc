@@ -80,7 +80,9 @@ void compare_with_map(Erased& index, bool modifies) {
 }
 
 TEST_CASE("A server is an index, by each protocol over each transport") {
-  for (const std::string_view scheme : {"unix", "shm"}) {
+  std::vector<std::string_view> schemes{"unix", "shm"};
+  if (testing::has_ucx()) schemes.push_back("ucx");
+  for (const std::string_view scheme : schemes) {
     for (const std::string_view dialect : kDialects) {
       INFO(scheme << ", " << dialect);
       const ServeCommand command = Served::at_path(Events::kEpoll, {}, scheme);

@@ -88,7 +88,7 @@ class Serve(unittest.TestCase):
                                (["--sync=nosuch"], "--sync: cuckoo has no store under 'nosuch'; there are "),
                                (["--threads=0"], "--threads: '0' is not a number from 1 to 1024"),
                                (["--listen=0.0.0.0:1"], "--auth=FILE, or --open-to-the-network for all"),
-                               (["--listen=nowhere"], "write HOST:PORT, [HOST]:PORT, unix:PATH or shm:PATH"),
+                               (["--listen=nowhere"], "write HOST:PORT, [HOST]:PORT, unix:PATH, shm:PATH or ucx:HOST:PORT"),
                                (["--listen=unix:/no/such/folder/x"], "cannot bind: No such file or directory"),
                                (["--metrics=0.0.0.0:1"], "only this one may"),
                                (["--auth=/no/such/file"], "--auth: /no/such/file: cannot be read"),

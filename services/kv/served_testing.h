@@ -17,14 +17,28 @@
 #include "services/kv/options.h"
 #include "services/kv/places.h"
 #include "services/kv/server.h"
+#include "services/kv/socket.h"
 #include "services/kv/stop.h"
 #include "services/kv/store_of.h"
+#include "services/kv/ucx_network.h"
+#include "src/base/error.h"
 #include "src/base/key.h"
 #include "src/machine/native.h"
 #include "sync/olc.h"
 #include "sync/synchronized.h"
 
 namespace latchlab::kv::testing {
+
+/// Returns true if this build has UCX.
+inline bool has_ucx() {
+  try {
+    (void)listen_ucx(Address::parse("--listen", "ucx:127.0.0.1:0"));
+  } catch (const InputError& error) {
+    if (std::string_view(error.what()).find("built without UCX") == std::string_view::npos) throw;
+    return false;
+  }
+  return true;
+}
 
 class Served {
  public:
@@ -66,13 +80,19 @@ class Served {
   static std::unique_ptr<Store> chained(const StoreOptions& options) {
     return std::make_unique<StoreOf<Synchronized<Chained, Olc<Native>, U64Key>>>(options, 1);
   }
-  /// Returns the command of a server at an address of this process: `scheme` is unix or shm.
+  /// Returns the command of a server at an address of this process: `scheme` is unix, shm or ucx.
   static ServeCommand at_path(Events events = Events::kEpoll, const Limits& limits = {},
                               std::string_view scheme = "unix") {
     ServeCommand command;
     command.events = events;
     command.server.limits = limits;
     command.server.store.index = Spec::parse("chained");
+    if (scheme == "ucx") {
+      const File free = listen_at(Address::parse("--listen", "127.0.0.1:0"), false);
+      const int port = port_of(free);
+      command.addresses.push_back(Address::parse("--listen", "ucx:127.0.0.1:" + std::to_string(port)));
+      return command;
+    }
     const std::string folder = scheme == "shm" ? "/dev/shm" : "/tmp";
     const std::string path = folder + "/latchlab_served_" + std::to_string(getpid()) + "." + std::string(scheme);
     command.addresses.push_back(Address::parse("--listen", std::string(scheme) + ":" + path));

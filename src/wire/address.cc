@@ -17,7 +17,7 @@ namespace latchlab {
 Address Address::parse(std::string_view option, std::string_view text) {
   const auto wrong = [&](std::string_view why) {
     return InputError(std::string(option) + ": '" + std::string(text) + "': " + std::string(why) +
-                      "; write HOST:PORT, [HOST]:PORT, unix:PATH or shm:PATH");
+                      "; write HOST:PORT, [HOST]:PORT, unix:PATH, shm:PATH or ucx:HOST:PORT");
   };
   Address address;
   address.text = text;
@@ -28,10 +28,15 @@ Address Address::parse(std::string_view option, std::string_view text) {
     if (address.path.empty()) throw wrong("there is no path");
     return address;
   }
-  const std::size_t colon = text.rfind(':');
-  if (colon == text.npos) throw wrong("there is no port");
-  std::string_view host = text.substr(0, colon);
-  const std::string_view port = text.substr(colon + 1);
+  std::string_view place = text;
+  if (constexpr std::string_view kScheme = "ucx:"; place.starts_with(kScheme)) {
+    address.kind = Kind::kUcx;
+    place.remove_prefix(kScheme.size());
+  }
+  const std::size_t colon = place.rfind(':');
+  if (colon == place.npos) throw wrong("there is no port");
+  std::string_view host = place.substr(0, colon);
+  const std::string_view port = place.substr(colon + 1);
   if (host.starts_with('[') && host.ends_with(']')) host = host.substr(1, host.size() - 2);
   const auto number = number_in<u16>(port);
   if (!number) throw wrong("the port is not a number from 0 to 65535");
@@ -45,7 +50,7 @@ Address Address::parse(std::string_view option, std::string_view text) {
 }
 
 bool Address::is_local() const {
-  if (kind != Kind::kTcp || host == "::1") return true;
+  if (is_unix() || is_mailboxes() || host == "::1") return true;
   in_addr address{};
   return inet_pton(AF_INET, host.c_str(), &address) == 1 && (ntohl(address.s_addr) >> 24) == 127;
 }

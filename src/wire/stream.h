@@ -38,4 +38,8 @@ class Stream {
 /// Returns a connection by a mailbox in shared memory (mailboxes.h), for an address with shm:. Throws ConnectionLost.
 [[nodiscard]] std::unique_ptr<Stream> connect_mailbox(const Address& address);
 
+/// Returns a connection by UCX (ucx_channel.h), for an address with ucx:. Throws ConnectionLost, as a build without UCX
+/// always does.
+[[nodiscard]] std::unique_ptr<Stream> connect_ucx(const Address& address);
+
 }  // namespace latchlab

@@ -1,0 +1,12 @@
+// Stands for ucx_stream.cc in a build without UCX (CMakeLists.txt).
+
+#include "src/wire/stream.h"
+
+namespace latchlab {
+
+std::unique_ptr<Stream> connect_ucx(const Address& address) {
+  throw ConnectionLost("cannot connect to " + address.text +
+                       ": this program was built without UCX; install libucx-dev and build it again");
+}
+
+}  // namespace latchlab
