@@ -79,18 +79,24 @@ void compare_with_map(Erased& index, bool modifies) {
   CHECK(oracle.complaint() == "");
 }
 
-TEST_CASE("A server is an index, by each protocol over each transport") {
-  std::vector<std::string_view> schemes{"unix", "shm"};
-  if (testing::has_ucx()) schemes.push_back("ucx");
-  for (const std::string_view scheme : schemes) {
-    for (const std::string_view dialect : kDialects) {
-      INFO(scheme << ", " << dialect);
-      const ServeCommand command = Served::at_path(Events::kEpoll, {}, scheme);
-      const Served served(command);
-      const auto index = remote(spec_of(command.addresses[0].text, dialect));
-      compare_with_map(*index, dialect != "resp");
-    }
+void check_each_dialect_over(std::string_view scheme) {
+  for (const std::string_view dialect : kDialects) {
+    INFO(scheme << ", " << dialect);
+    const ServeCommand command = Served::at_path(Events::kEpoll, {}, scheme);
+    const Served served(command);
+    const auto index = remote(spec_of(command.addresses[0].text, dialect));
+    compare_with_map(*index, dialect != "resp");
   }
+}
+
+TEST_CASE("A server is an index, by each protocol over each transport") {
+  check_each_dialect_over("unix");
+  check_each_dialect_over("shm");
+}
+
+// ThreadSanitizer: see ucx_network_test.cc.
+TEST_CASE("A server is an index, by each protocol over UCX", "[no-tsan]") {
+  if (testing::has_ucx()) check_each_dialect_over("ucx");
 }
 
 TEST_CASE("Several servers are one index, and each has a part of the keys") {
