@@ -192,11 +192,20 @@ def measure(bench, point, mode, folder, rate):
         return None
     (ns, keys, parts), (ns_then, keys_then, parts_then) = span
     timed = parts_then["timed_keys"] - parts["timed_keys"]
-    latency = document["latency"]
+    responses = document["latency"]["response"]["histogram"] if point.share else None   # from when each request was due
     return {"server_ns": (ns_then - ns) / (keys_then - keys), "keys_s": document["throughput"]["per_second"] * point.keys,
             "parts": {part: (parts_then[part] - parts[part]) / timed for part in PARTS} if timed else None,
-            "p50_us": latency and latency["all"]["p50_ns"] / 1000, "p95_us": latency and latency["all"]["p95_ns"] / 1000,
-            "p99_us": latency and latency["all"]["p99_ns"] / 1000}
+            **{f"p{percent}_us": percentile(responses, percent) / 1000 if responses else None for percent in (50, 95, 99)}}
+
+
+def percentile(histogram, percent):
+    """Returns the least value up to which so many of the counted values are. histogram: rows of (value, count), in order."""
+    left = sum(count for _, count in histogram) * percent / 100
+    for value, count in histogram:
+        left -= count
+        if left <= 0:
+            return value
+    return histogram[-1][0]
 
 
 class Runs:

@@ -17,7 +17,7 @@ namespace {
 using mailboxes::Box;
 using mailboxes::State;
 
-constexpr u32 kLooks = 200;        // before the client yields
+constexpr u32 kLooks = 20;         // before the client yields: it may be one of many on its processor
 constexpr u32 kYields = 200;       // before it sleeps
 constexpr u32 kMostSleepMs = 100;  // before it looks whether the server still lives
 
