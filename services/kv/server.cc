@@ -12,11 +12,34 @@ KvCounts& Server::add_counts() {
   return *counts_.emplace_back(std::make_unique<KvCounts>());
 }
 
-KvCounters Server::counters() const {
-  const std::scoped_lock lock(mutex_);
+KvCounters Server::sum() const {
   KvCounters sum;
   for (const auto& counts : counts_) counts->add_to(sum);
   return sum;
+}
+
+KvCounters Server::counters() const {
+  const std::scoped_lock lock(mutex_);
+  return sum();
+}
+
+ToldCounts Server::told() const {
+  // The counts are read under the mutex, so none is older than its value at the last reset.
+  const std::scoped_lock lock(mutex_);
+  const KvCounters loops = sum();
+  const StoreCounters store = store_->counters();
+  ToldCounts told{.loops = counters_since(loops_at_reset_, loops),
+                  .store = counters_since(store_at_reset_, store),
+                  .connections = loops.total_connections - loops.closed_connections};
+  told.store.items = store.items;
+  told.store.bytes = store.bytes;
+  return told;
+}
+
+void Server::reset_told() const {
+  const std::scoped_lock lock(mutex_);
+  loops_at_reset_ = sum();
+  store_at_reset_ = store_->counters();
 }
 
 }  // namespace latchlab::kv

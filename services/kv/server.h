@@ -50,6 +50,13 @@ struct ServerOptions {
   std::optional<Secrets> secrets;  ///< nothing: every client is admitted
 };
 
+/// What `stats` tells about the counts.
+struct ToldCounts {
+  KvCounters loops;
+  StoreCounters store;
+  u64 connections = 0;  ///< open now
+};
+
 class Server {
  public:
   /// Takes the store, which has the options that `options` say.
@@ -62,6 +69,13 @@ class Server {
   KvCounts& add_counts();
   /// Returns the sums of all loops.
   [[nodiscard]] KvCounters counters() const;
+
+  /// Returns the counts since the last reset_told(), or since the start. The items, their bytes and the open
+  /// connections are those of now. Takes a mutex.
+  [[nodiscard]] ToldCounts told() const;
+  /// Lets told() begin at 0 again. The counts themselves go on: other readers, such as Prometheus, rely on it. Takes a
+  /// mutex. It is const since no command sees a server that is not.
+  void reset_told() const;
 
   /// Returns the seconds since the start.
   [[nodiscard]] u64 uptime(Moment now) const { return now.second - started_.second; }
@@ -83,8 +97,12 @@ class Server {
   const Moment started_;
   std::atomic<u32> connections_{0};
   std::atomic<u64> next_id_{1};
-  mutable std::mutex mutex_;  // guards counts_
+  KvCounters sum() const;  // under mutex_
+
+  mutable std::mutex mutex_;  // guards counts_ and those at the last reset
   std::vector<std::unique_ptr<KvCounts>> counts_;
+  mutable KvCounters loops_at_reset_;
+  mutable StoreCounters store_at_reset_;
 };
 
 /// What a loop's thread needs to answer a command.

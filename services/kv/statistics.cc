@@ -25,8 +25,8 @@ std::string seconds_of(const timeval& time) { return fmt::format("{}.{:06}", tim
 template <class Show>
 void for_each_stat(const Desk& desk, const Show& show) {
   const Server& server = desk.server;
-  const KvCounters counters = server.counters();
-  const StoreCounters store = server.store().counters();
+  const ToldCounts told = server.told();
+  const StoreCounters& store = told.store;
   rusage usage{};
   getrusage(RUSAGE_SELF, &usage);
   show("pid", std::to_string(getpid()));
@@ -38,8 +38,8 @@ void for_each_stat(const Desk& desk, const Show& show) {
   show("rusage_user", seconds_of(usage.ru_utime));
   show("rusage_system", seconds_of(usage.ru_stime));
   show("max_connections", std::to_string(server.options().limits.most_connections));
-  show("curr_connections", std::to_string(counters.total_connections - counters.closed_connections));
-  for_each_counter(counters, [&](std::string_view name, u64 value) { show(name, std::to_string(value)); });
+  show("curr_connections", std::to_string(told.connections));
+  for_each_counter(told.loops, [&](std::string_view name, u64 value) { show(name, std::to_string(value)); });
   show("limit_maxbytes", std::to_string(server.options().store.limit));
   show("threads", std::to_string(server.options().threads));
   show("curr_items", std::to_string(store.items));
@@ -69,6 +69,7 @@ void append_memcached_stats(std::string& out, const Desk& desk, std::string_view
     append_stat(out, "index", options.store.index.str());
     append_stat(out, "sync", options.store.sync.str());
   } else if (words == "reset") {
+    desk.server.reset_told();
     return append_status(out, MemcachedStatus::kReset);
   } else if (words.empty()) {
     for_each_stat(desk, [&](std::string_view name, const std::string& value) { append_stat(out, name, value); });

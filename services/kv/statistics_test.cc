@@ -305,14 +305,36 @@ TEST_CASE("stats settings tells the options") {
   CHECK(number(metrics, "limit_bytes") == 64 << 20);
 }
 
-TEST_CASE("stats reset is answered, and takes nothing from counts that others read") {
+TEST_CASE("stats reset sets what stats counts to 0, but neither what there is now nor the counts of other readers") {
   Played served;
   Conversation client(served);
-  (void)client.say("set a 0 0 1\r\n1\r\nget a b\r\n");
-  const KvCounters before = served.counters();
+  (void)client.say("set a 0 0 1\r\n1\r\nset b 0 0 1\r\n1\r\ndelete b\r\nget a b\r\n");
+  const Texts before = stats_of(served);
+  REQUIRE(before.at("cmd_get") == "2");
+  REQUIRE(before.at("total_items") == "2");
+  REQUIRE(before.at("cmd_set") == "2");
+  const KvCounters counted = served.counters();
+  const std::string info = redis_info(served.desk());
+
   CHECK(client.say("stats reset\r\n") == "RESET\r\n");
-  CHECK(served.counters().cmd_get == before.cmd_get);
-  CHECK(number(stats_of(served), "curr_items") == 1);
+  const Texts after = stats_of(served);
+  for (const std::string name : {"cmd_get", "get_hits", "get_misses", "cmd_set", "delete_hits", "total_items",
+                                 "total_connections", "evictions"}) {
+    INFO(name);
+    CHECK(after.at(name) == "0");
+  }
+  for (const std::string name : {"curr_items", "bytes", "curr_connections", "limit_maxbytes"}) {
+    INFO(name);
+    CHECK(after.at(name) == before.at(name));
+  }
+  CHECK(served.counters().cmd_get == counted.cmd_get);
+  CHECK(served.counters().total_connections == counted.total_connections);
+  CHECK(redis_info(served.desk()) == info);
+
+  (void)client.say("get a\r\n");
+  CHECK(stats_of(served).at("cmd_get") == "1");
+  CHECK(client.say("stats reset\r\n") == "RESET\r\n");
+  CHECK(stats_of(served).at("get_hits") == "0");
 }
 
 TEST_CASE("stats of what the server does not have is empty, and of what nobody knows an error") {
