@@ -39,12 +39,14 @@ constexpr auto kKnown = std::to_array<Known>({
     {"get", 2, resp::get},             {"mget", -2, resp::mget},        {"set", -3, resp::set},
     {"setnx", 3, resp::setnx},         {"setex", 4, resp::setex},       {"psetex", 4, resp::psetex},
     {"getset", 3, resp::getset},       {"getdel", 2, resp::getdel},     {"mset", -3, resp::mset},
+    {"getex", -2, resp::getex},        {"getrange", 4, resp::getrange},
     {"append", 3, resp::append},       {"strlen", 2, resp::strlen},     {"incr", 2, resp::incr},
     {"decr", 2, resp::decr},           {"incrby", 3, resp::incrby},     {"decrby", 3, resp::decrby},
     // resp_keys.cc
     {"del", -2, resp::del},            {"unlink", -2, resp::del},       {"exists", -2, resp::exists},
     {"type", 2, resp::type},           {"expire", -3, resp::expire},    {"pexpire", -3, resp::pexpire},
     {"expireat", -3, resp::expireat},  {"pexpireat", -3, resp::pexpireat}, {"ttl", 2, resp::ttl},
+    {"expiretime", 2, resp::expiretime}, {"pexpiretime", 2, resp::pexpiretime},
     {"pttl", 2, resp::pttl},           {"persist", 2, resp::persist},   {"scan", -2, resp::scan},
     {"dbsize", 1, resp::dbsize},       {"flushall", -1, resp::flush},   {"flushdb", -1, resp::flush},
     // resp_connections.cc

@@ -63,6 +63,45 @@ TEST_CASE("SET gives, keeps and takes away the time of a key") {
          {"TTL none", ":-2"}});
 }
 
+TEST_CASE("GETEX gets a value, and gives and takes the time of its key") {
+  check({{"SET a 1", kOk},
+         {"GETEX a EX 100", "$1\r\n1"},
+         {"TTL a", ":100"},
+         {"GETEX a", "$1\r\n1"},
+         {"TTL a", ":100"},
+         {"GETEX a PXAT 4000000000400", "$1\r\n1"},
+         {"EXPIRETIME a", ":4000000000"},
+         {"PEXPIRETIME a", ":4000000000400"},
+         {"GETEX a EX 0", "-ERR invalid expire time in 'getex' command"},
+         {"GETEX a PERSIST", "$1\r\n1"},
+         {"PEXPIRETIME a", ":-1"},
+         {"GETEX a EX", kSyntax},
+         {"GETEX a PERSIST EX 5", kSyntax},
+         {"GETEX a EX 5 PERSIST", kSyntax},
+         {"GETEX a EX 5 PX 5", kSyntax},
+         {"GETEX none EX 0", kNone},
+         {"GETEX a EXAT 1", "$1\r\n1"},
+         {"EXISTS a", ":0"},
+         {"EXPIRETIME a", ":-2"},
+         {"SET a 1", kOk},
+         {"PEXPIREAT a 9223372036854775807", ":1"},
+         {"EXPIRETIME a", ":9223372036854776"}});
+}
+
+TEST_CASE("GETRANGE cuts a value, from either end") {
+  check({{"SET a Hello", kOk},
+         {"GETRANGE a 1 3", "$3\r\nell"},
+         {"GETRANGE a 0 -1", "$5\r\nHello"},
+         {"GETRANGE a -3 -2", "$2\r\nll"},
+         {"GETRANGE a -2 -3", "$0\r\n"},
+         {"GETRANGE a -9 -8", "$1\r\nH"},
+         {"GETRANGE a 5 9", "$0\r\n"},
+         {"GETRANGE a 0 9223372036854775807", "$5\r\nHello"},
+         {"GETRANGE a -9223372036854775808 -1", "$5\r\nHello"},
+         {"GETRANGE none 0 1", "$0\r\n"},
+         {"GETRANGE a x 1", kNoInteger}});
+}
+
 TEST_CASE("EXPIRE obeys its conditions, and a time that is over erases") {
   check({{"EXPIRE a 10", ":0"},
          {"SET a 1", kOk},

@@ -48,11 +48,13 @@ void set_expiry(Call& call, i64 unit, bool from_now) {
   call.out.integer(call.change(call.key(1), decide) != Effect::kNone);
 }
 
-void time_left(Call& call, i64 unit) {
+/// Answers with the time from `since` to the moment at which a key expires, rounded to units; both in milliseconds.
+void time_left(Call& call, i64 unit, i64 since) {
   call.look_up(call.key(1), [&](const Item* item) {
     if (item == nullptr) return call.out.integer(-2);
     if (item->expires() == 0) return call.out.integer(-1);
-    call.out.integer((item->expires() - call.now.ms + unit / 2) / unit);
+    const i64 left = item->expires() - since;
+    call.out.integer(left / unit + i64{unit > 1 && left % unit >= unit / 2});  // left + unit / 2 may be too large
   });
 }
 
@@ -87,8 +89,10 @@ void expire(Call& call) { set_expiry(call, 1000, true); }
 void pexpire(Call& call) { set_expiry(call, 1, true); }
 void expireat(Call& call) { set_expiry(call, 1000, false); }
 void pexpireat(Call& call) { set_expiry(call, 1, false); }
-void ttl(Call& call) { time_left(call, 1000); }
-void pttl(Call& call) { time_left(call, 1); }
+void ttl(Call& call) { time_left(call, 1000, call.now.ms); }
+void pttl(Call& call) { time_left(call, 1, call.now.ms); }
+void expiretime(Call& call) { time_left(call, 1000, 0); }
+void pexpiretime(Call& call) { time_left(call, 1, 0); }
 
 void persist(Call& call) {
   const auto decide = [&](const Item* before) {

@@ -17,6 +17,8 @@ void expireat(Call& call);
 void pexpireat(Call& call);
 void ttl(Call& call);
 void pttl(Call& call);
+void expiretime(Call& call);
+void pexpiretime(Call& call);
 void persist(Call& call);
 /// Goes on where the same connection has left off.
 void scan(Call& call);

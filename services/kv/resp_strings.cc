@@ -8,6 +8,21 @@ namespace latchlab::kv::resp {
 
 namespace {
 
+/// An option of SET and GETEX with a time behind it.
+struct Timed {
+  std::string_view name;
+  i64 unit;  ///< milliseconds
+  bool from_now;
+};
+
+/// Returns the option that a word names, or null.
+const Timed* timed_in(std::string_view word) {
+  static constexpr std::array<Timed, 4> kTimed{
+      {{"ex", 1000, true}, {"px", 1, true}, {"exat", 1000, false}, {"pxat", 1, false}}};
+  const auto* const named = std::ranges::find_if(kTimed, [&](const Timed& one) { return is(word, one.name); });
+  return named == kTimed.end() ? nullptr : named;
+}
+
 void set_until(Call& call, i64 expires) {
   call.count<&KvCounters::cmd_set>();
   (void)call.desk.session.put(call.key(1), call.now, call.fields(expires), call.words[3]);
@@ -92,6 +107,60 @@ void getdel(Call& call) {
   old ? call.out.bulk(*old) : call.out.null();
 }
 
+void getex(Call& call) {
+  bool persist = false;
+  const Timed* timed = nullptr;
+  std::size_t time = 0;  // the word with the time
+  for (std::size_t i = 2; i < call.words.size(); ++i) {
+    const Timed* const named = timed_in(call.words[i]);
+    if (is(call.words[i], "persist") && timed == nullptr) {
+      persist = true;
+    } else if (named != nullptr && i + 1 < call.words.size() && !persist && (timed == nullptr || timed == named)) {
+      timed = named;
+      time = ++i;
+    } else {
+      refuse(kSyntax);
+    }
+  }
+  const Key key = call.key(1);
+  i64 expires = 0;
+  std::optional<Refused> refused;  // an absent key is null, whatever the time is
+  try {
+    if (timed != nullptr) expires = call.positive_moment(time, timed->unit, timed->from_now);
+  } catch (const Refused& why) {
+    refused = why;
+  }
+  std::optional<std::string> value;
+  const auto decide = [&](const Item* before) {
+    value = before == nullptr ? std::nullopt : std::optional<std::string>(before->value());
+    if (before == nullptr || refused) return Wish::leave();
+    if (timed != nullptr && expires <= call.now.ms) return Wish::erase();
+    ItemFields touched = before->fields();
+    if (timed != nullptr || persist) touched.expires = expires;
+    touched.recent = (touched.recent & Recent::kWon) | Recent::kFetched | (call.now.second & Recent::kSeconds);
+    return Wish::put(touched, before->value()).marked(Mark::kUsed);
+  };
+  (void)call.change(key, decide);
+  if (value && refused) throw Refused(*refused);
+  call.count_lookup(value.has_value());
+  value ? call.out.bulk(*value) : call.out.null();
+}
+
+void getrange(Call& call) {
+  const i64 first = call.integer(2), last = call.integer(3);
+  call.look_up(call.key(1), [&](const Item* item) {
+    call.count_lookup(item != nullptr);
+    const std::string_view value = item == nullptr ? std::string_view() : item->value();
+    const i64 size = static_cast<i64>(value.size());
+    // A negative place is from the end. As redis does, a place before the begin is the begin, for the last byte, too.
+    const i64 begin = first < 0 ? std::max<i64>(0, size + first) : first;
+    const i64 end = std::min(last < 0 ? std::max<i64>(0, size + last) : last, size - 1);
+    const bool none = begin > end || (first < 0 && last < 0 && first > last);
+    call.out.bulk(none ? std::string_view()
+                       : value.substr(static_cast<std::size_t>(begin), static_cast<std::size_t>(end - begin + 1)));
+  });
+}
+
 void mset(Call& call) {
   if (call.words.size() % 2 == 0) call.refuse_words();
   call.check_keys(2);
@@ -136,19 +205,12 @@ void decrby(Call& call) {
 }
 
 void set(Call& call) {
-  struct Timed {
-    std::string_view name;
-    i64 unit;
-    bool from_now;
-  };
-  constexpr std::array<Timed, 4> kTimed{
-      {{"ex", 1000, true}, {"px", 1, true}, {"exat", 1000, false}, {"pxat", 1, false}}};
   bool only_absent = false, only_present = false, keep = false, get = false;
   const Timed* timed = nullptr;
   std::size_t time = 0;  // the word with the time
   for (std::size_t i = 3; i < call.words.size(); ++i) {
     const std::string_view option = call.words[i];
-    const auto* const named = std::ranges::find_if(kTimed, [&](const Timed& one) { return is(option, one.name); });
+    const Timed* const named = timed_in(option);
     if (is(option, "nx") && !only_present) {
       only_absent = true;
     } else if (is(option, "xx") && !only_absent) {
@@ -157,7 +219,7 @@ void set(Call& call) {
       get = true;
     } else if (is(option, "keepttl") && timed == nullptr) {
       keep = true;
-    } else if (named != kTimed.end() && i + 1 < call.words.size() && !keep && (timed == nullptr || timed == named)) {
+    } else if (named != nullptr && i + 1 < call.words.size() && !keep && (timed == nullptr || timed == named)) {
       timed = named;
       time = ++i;
     } else {

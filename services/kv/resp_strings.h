@@ -16,6 +16,9 @@ void setex(Call& call);
 void psetex(Call& call);
 void getset(Call& call);
 void getdel(Call& call);
+/// Gets a value, and gives or takes the time of its key.
+void getex(Call& call);
+void getrange(Call& call);
 /// Sets one key after the other.
 void mset(Call& call);
 void append(Call& call);
