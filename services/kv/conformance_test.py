@@ -102,7 +102,7 @@ def memcached():
 
 def redis():
     port = free_port()
-    words = ["--bind", "127.0.0.1", "--save", "", "--appendonly", "no", "--databases", "1"]
+    words = ["--bind", "127.0.0.1", "--save", "", "--appendonly", "no", "--databases", "1", "--dir", tempfile.gettempdir()]
     return started([program("redis-server"), "--port", str(port), *words], port)
 
 
@@ -293,6 +293,15 @@ class AgainstOtherServersTest(unittest.TestCase):
                 for command in (b"set a 0 0 1\r\n1\r\n", b"md a I T30\r\n", b"mg a\r\n", b"ms a 1 I T900 C1\r\n2\r\n"):
                     client.ask(command)
                 self.assertRegex(client.ask(b"mg a t v\r\n"), rb"^VA 1 t(30|29) Z X\r\n2\r\n")
+                client.close()
+
+    def test_an_item_that_a_miss_makes_was_read_by_its_maker(self):
+        with ours() as port, memcached() as other:
+            for each in (port, other):
+                client = memcached_client(each)
+                for key, flags, hit in ((b"a", b"", b"1"), (b"b", b" u", b"0")):
+                    self.assertEqual(client.ask(b"mg %s h N100%s\r\n" % (key, flags)), b"HD h0 W\r\nMN\r\n")
+                    self.assertEqual(client.ask(b"mg %s h u\r\n" % key), b"HD h%s Z\r\nMN\r\n" % hit)
                 client.close()
 
     def test_a_number_that_has_no_room_in_its_item_makes_a_new_one(self):

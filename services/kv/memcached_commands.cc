@@ -370,6 +370,7 @@ class MemcachedCommands {
         item->ttl = order.ttl;
         item->won = true;
         made.recent |= Recent::kWon;
+        if (!command_.has('u')) made.recent |= Recent::kFetched;  // memcached sees its maker as a reader
         return Wish::put(made, {});
       }
       ItemFields touched = before->fields();
