@@ -1,6 +1,6 @@
 #pragma once
 // `hle`: the global lock of `spin` with the prefixes of hardware lock elision. `hle:emulated` takes the same decisions
-// with transactions.
+// with transactions, and so does `hle` on a modelled machine.
 //
 //     XACQUIRE exchange -> body -> XRELEASE store                  elided: other threads see no exchange
 //           ^                       |
@@ -61,7 +61,7 @@ class Hle : public ElidedLock<Hle<M, Bugs>, M, Bugs> {
   using Options = HleOptions;
   using Counters = HleCounters;
 
-  explicit Hle(const Options& options) : Base(elides(options)), options_(options) {}
+  explicit Hle(const Options& options) : Base(elides(options)), by_transactions_(by_transactions(options)) {}
 
   /// Returns the reason why this process runs `hle` under its lock, or nothing if it elides.
   static std::optional<std::string> degraded(const Options& options) {
@@ -71,11 +71,14 @@ class Hle : public ElidedLock<Hle<M, Bugs>, M, Bugs> {
   }
 
  private:
-  static bool elides(const Options& options) { return options.emulated ? M::transactions_work() : M::prefixes_elide(); }
+  static bool by_transactions(const Options& options) { return options.emulated || M::kPrefixesAreTransactions; }
+  static bool elides(const Options& options) {
+    return by_transactions(options) ? M::transactions_work() : M::prefixes_elide();
+  }
 
   template <class Me, class Run>
   [[gnu::always_inline]] inline void run_elided(Me& me, DirectTx<M>& tx, const Run& run) {
-    if (options_.emulated) return Base::run_elided(me, tx, run);
+    if (by_transactions_) return Base::run_elided(me, tx, run);
     (void)me.pool->top_up();  // the code that follows may run as a transaction
     this->lock_.lock_by_prefix();
     const bool elided = this->elides_ && M::in_elision();
@@ -102,7 +105,7 @@ class Hle : public ElidedLock<Hle<M, Bugs>, M, Bugs> {
     return true;
   }
 
-  const Options options_;
+  const bool by_transactions_;
 };
 
 }  // namespace latchlab

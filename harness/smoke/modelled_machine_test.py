@@ -45,6 +45,11 @@ class ModelledMachine(unittest.TestCase):
         self.assertEqual(differ, ["/run_id", "/started"])
         self.assertIn("/throughput/operations", differences(first, document(*ELIDED, "--seed=4")))
 
+    def test_hle_elides_until_one_abort_takes_the_lock(self):
+        run = document("--machine=haswell-ep", *RUN, "--sync=hle", "--threads=4", "--time=1ms", "--json")
+        self.assertEqual((run["status"], run["reason"]), ("modelled", ""))
+        self.assertGreater(sum(thread["commits"] for thread in run["sync"]["per_thread"]), 0)
+
     def test_the_causes_add_up_to_the_threads_time(self):
         for words in (["--workload=lookup", "--ops=5K"], ["--workload=insert"]):
             with self.subTest(words=words):

@@ -24,6 +24,7 @@ struct Cells {
   // Without prefixes of lock elision, only the instructions after them remain. The next two pair with each other.
   static u32 prefixed_exchange(std::atomic<u32>& word, u32 value) { return word.exchange(value, kAcquire); }
   static void prefixed_store(std::atomic<u32>& word, u32 value) { word.store(value, kRelease); }
+  static constexpr bool kPrefixesAreTransactions = false;
   static bool prefixes_elide() { return false; }
   static bool in_elision() { return false; }
 

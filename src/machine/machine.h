@@ -103,6 +103,7 @@ concept Machine = requires(typename M::template Atomic<u64>& a, void* p, void (*
   { M::suspends_loads() } -> std::same_as<bool>;  // true if the machine can suspend loads
   M::suspend_loads();
   M::resume_loads();
+  { M::kPrefixesAreTransactions } -> std::convertible_to<bool>;  // elision by prefixes is hle:emulated, always
   { M::prefixes_elide() } -> std::same_as<bool>;
   { M::in_elision() } -> std::same_as<bool>;  // after an exchange_by_prefix; ask only if prefixes_elide()
 

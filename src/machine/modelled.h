@@ -16,6 +16,8 @@ struct Modelled : VirtualMachine<Modelled, ModelledWorld> {
   static constexpr std::string_view kName = "modelled";
   static constexpr bool kReadsWholeLines = true;
   static constexpr bool kLoadsWholeRows = true;
+  /// What a processor does after XACQUIRE is what hle:emulated does in software.
+  static constexpr bool kPrefixesAreTransactions = true;
 
   static void full_fence() { ModelledWorld::get().fence(); }
   /// Costs its caller a fence. The interrupts of other processors are not modelled.

@@ -49,6 +49,7 @@ struct Native : Cells<Native> {
   }
   static u32 prefixed_exchange(std::atomic<u32>& word, u32 value) { return hle_exchange(word, value); }
   static void prefixed_store(std::atomic<u32>& word, u32 value) { hle_store(word, value); }
+  static constexpr bool kPrefixesAreTransactions = false;
   static bool prefixes_elide() { return !why_no_hle(); }
   /// Returns true inside an elision. Call it only if prefixes_elide().
   static bool in_elision() { return rtm_test(); }
