@@ -37,6 +37,14 @@ TEST_CASE("a build that measures names the one that models, and that one measure
   CHECK(refused_by_model({"--index=art"}).starts_with("--machine: this harness measures nothing; name a modelled"));
 }
 
+TEST_CASE("ab gives the blocks of modelled variants seeds of their own, from --seed on", "[cli]") {
+  const auto command = std::get<AbCommand>(parse_modelled(
+      {"ab", "--machine=haswell-ep", "--a=--sync=none", "--b=--sync=olc --seed=9", "--seed=3", "--records=1k"}));
+  CHECK(command.variants[0].seed == 3u);
+  CHECK(command.variants[1].seed == 9u);
+  CHECK(command.variants[0].args == Lines{"--machine=haswell-ep", "--records=1k", "--sync=none"});
+}
+
 TEST_CASE("a modelled run has its own defaults: a short window, a counted warm-up, records for the scale", "[cli]") {
   const Plan plan = modelled_plan_of({"--index=art", "--sync=olc", "--threads=56"});
   CHECK(plan.config.time_ns == 10'000'000);

@@ -117,6 +117,11 @@ AbCommand parse_ab(const std::vector<std::string>& args, const Surroundings& sur
                                      config.workload.str()));
       }
       open += config.rate.has_value();
+      if (!config.machine.name.empty()) {
+        variant.seed = config.seed;
+        std::erase_if(all, [](const auto& option) { return option.first == "seed"; });
+        variant.args = words_of(all);
+      }
       if (config.rate && config.latency_every == 0) {
         throw InputError("--latency=off: runs with a --rate are compared by their response times; leave it out");
       }

@@ -29,6 +29,8 @@ bool run_block(const AbCommand& command, u32 block, Comparison& comparison, Prog
     std::vector<std::string> args = command.variants[which].args;
     args.insert(args.end(), {"--json", "--progress=none", fmt::format("--block={}", block),
                              fmt::format("--order={}", position), fmt::format("--replicate={}", block)});
+    // A modelled run is a function of its seed. So blocks differ by seeds, and the variants of a block share one.
+    if (const auto seed = command.variants[which].seed) args.push_back(fmt::format("--seed={}", *seed + block));
     comparison.variants[which].replicates.push_back(run(args));
     if (stop_requested()) return false;
   }

@@ -79,6 +79,19 @@ TEST_CASE("every block runs every variant once, in its own order, and tells each
   CHECK(c.ended_by.empty());
 }
 
+TEST_CASE("modelled variants share a seed in each block, and have another one in the next") {
+  AbCommand command = two_variants();
+  command.replicates = 3;
+  command.variants[0].seed = 7;
+  command.variants[1].seed = 7;
+  std::vector<std::string> seeds;
+  (void)compared(command, [&](const std::vector<std::string>& args) {
+    seeds.push_back(args.back());
+    return made_up(1, 0)(args);
+  });
+  CHECK(seeds == std::vector<std::string>{"--seed=7", "--seed=7", "--seed=8", "--seed=8", "--seed=9", "--seed=9"});
+}
+
 TEST_CASE("auto runs blocks until the interval is narrow, and says why it ended") {
   const Comparison quiet = compared(two_variants(), made_up(1, .001));
   CHECK(quiet.variants[1].replicates.size() == kFirstLook);

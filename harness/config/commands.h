@@ -80,6 +80,7 @@ struct AbCommand {
     std::string name;               ///< letter of the variant: a, b, c, ...
     std::string line;               ///< this variant's own options, as given
     std::vector<std::string> args;  ///< all its options, split as a shell would; the common ones come first
+    std::optional<u64> seed{};      ///< of the first block of a modelled variant, which has another one in each
   };
   std::vector<Variant> variants;
   std::string common;                  ///< options common to all variants, in one line
