@@ -77,6 +77,7 @@ class StoreOf final : public Store {
   }
 
   void flush(i64 at, Moment now) override {
+    (void)generation(now);  // a flush that is due, and that no operation has met yet, is not replaced
     flush_at_.store(at == 0 ? now.ms : at, kRelaxed);
     (void)generation(now);
   }

@@ -206,6 +206,15 @@ TEMPLATE_LIST_TEST_CASE("A flush removes what was stored before it, at once or a
   CHECK(used.counters().bytes == bytes_of("c", "2"));
 }
 
+TEMPLATE_LIST_TEST_CASE("A flush that is due happens, also if the next call is another flush", "", Stores) {
+  Used<TestType> used;
+  (void)used.put("a", "1");
+  used.store().flush(after(1000).ms, used.now);
+  used.now = after(2000);
+  used.store().flush(after(9000).ms, used.now);
+  CHECK(used.get("a") == "absent");
+}
+
 TEMPLATE_LIST_TEST_CASE("Random operations of two sessions have the effects and the counts of a map", "", Stores) {
   struct Stored {
     std::string value;
