@@ -86,7 +86,7 @@ class Resp final : public Client {
   void for_each_key(FunctionRef<void(std::string_view key)> visit) override {
     std::string cursor = "0";
     do {
-      say({"SCAN", cursor, "COUNT", "1000"});
+      say({"SCAN", cursor, "COUNT", "4000"});
       if (values_.size() < 3 || values_[1].kind != RespKind::kBulk || values_[2].kind != RespKind::kArray) unexpected();
       cursor = values_[1].text;
       for (std::size_t i = 3; i < values_.size(); ++i) visit(values_[i].text);

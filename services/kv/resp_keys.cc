@@ -138,12 +138,20 @@ void scan(Call& call) {
   } else if (call.dialogue.walk == nullptr || *cursor != call.dialogue.cursor) {
     refuse("ERR invalid cursor: a connection goes on with the last one that it has got");
   }
-  constexpr i64 kMostAtOnce = 256;  // keys may be long, and an answer cannot go on in a later turn
+  // An answer cannot go on in a later turn, and keys may be long. So both the work and the answer have a bound.
+  constexpr i64 kMostWork = 4096, kStep = 64;
+  constexpr std::size_t kMostBytes = std::size_t{64} << 10;
   std::vector<std::string> keys;
-  const bool more = call.desk.session.walk_on(
-      *call.dialogue.walk, static_cast<std::size_t>(std::min(most, kMostAtOnce)), call.now, [&](const Item& item) {
-        if (strings && matches(pattern, item.key())) keys.emplace_back(item.key());
-      });
+  std::size_t bytes = 0;
+  bool more = true;
+  for (i64 left = std::min(most, kMostWork); more && left > 0 && bytes < kMostBytes; left -= kStep) {
+    more = call.desk.session.walk_on(*call.dialogue.walk, static_cast<std::size_t>(std::min(left, kStep)), call.now,
+                                     [&](const Item& item) {
+                                       if (!strings || !matches(pattern, item.key())) return;
+                                       keys.emplace_back(item.key());
+                                       bytes += keys.back().size();
+                                     });
+  }
   call.dialogue.cursor = more ? call.dialogue.cursor + 1 : 0;
   if (!more) call.dialogue.walk.reset();
   call.out.array(2);
