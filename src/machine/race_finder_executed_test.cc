@@ -92,7 +92,7 @@ TEST_CASE("race finder: a schedule executes as many instructions as before, with
   }
   const double now = (*many - *few) / (kMany - kFew);
   std::printf("race finder: %.0f instructions a schedule\n", now);
-  constexpr double kBefore = 197'200;  // in a build of this file alone
+  constexpr double kBefore = 187'000;  // with g++ 12.2, -O2, each file of src/machine compiled alone
   CHECK(std::abs(now / kBefore - 1) <= 0.03);
 }
 
