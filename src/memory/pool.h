@@ -53,6 +53,7 @@
 #include <utility>
 
 #include "src/arch/rtm_status.h"
+#include "src/base/owned_count.h"
 #include "src/base/types.h"
 #include "src/memory/chunk_source.h"
 #include "src/memory/sharing.h"
@@ -172,7 +173,7 @@ class alignas(kFalseSharingBytes) Pool {
     }
   }
 
-  /// Returns the bytes taken minus the bytes freed by this thread, modulo 2^64.
+  /// Returns the bytes taken minus the bytes freed by this thread, modulo 2^64. Any thread may call it.
   u64 live() const { return live_; }
 
  private:
@@ -568,7 +569,7 @@ class alignas(kFalseSharingBytes) Pool {
   const u64 fast_;  // the largest fast block: a line, or 0 if malloc, a failure plan or the Sharing must see each block
   u64 next_ = 0;
   u64 end_ = 0;
-  u64 live_ = 0;
+  OwnedCount live_;                              // other threads read it (Memory::bytes)
   u64 balanced_from_ = u64{0} - kUnsharedBytes;  // the live bytes at the last balance, less kUnsharedBytes
   Free* free_[kClasses]{};
   u32 kept_[kClasses]{};   // the lengths of the lists that are counted
