@@ -30,7 +30,7 @@ struct Wording {
   /// Returns the key that the text says; nothing if it is none.
   [[nodiscard]] std::optional<u64> key_in(std::string_view text) const {
     if (text.size() != key_bytes) return std::nullopt;
-    return number(text, 16, text.size());
+    return number(text, 16);
   }
 
   /// Writes the value to `room`, and returns it.
@@ -43,15 +43,14 @@ struct Wording {
   }
   /// Returns the value that the text says; nothing if it is none.
   [[nodiscard]] static std::optional<u64> value_in(std::string_view text) {
-    return number(text, 10, text.find_last_not_of(' ') + 1);
+    return number(text.substr(0, text.find_last_not_of(' ') + 1), 10);
   }
 
  private:
-  static std::optional<u64> number(std::string_view text, int base, std::size_t size) {
+  static std::optional<u64> number(std::string_view text, int base) {
     u64 read = 0;
-    const char* const end = text.data() + size;
-    const auto [at, error] = std::from_chars(text.data(), end, read, base);
-    if (error != std::errc() || at != end) return std::nullopt;
+    const auto [at, error] = std::from_chars(text.data(), text.data() + text.size(), read, base);
+    if (error != std::errc() || at != text.data() + text.size()) return std::nullopt;
     return read;
   }
 };
