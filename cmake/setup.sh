@@ -6,9 +6,8 @@ bench_packages="g++ cmake ninja-build libfmt-dev nlohmann-json3-dev libhwloc-dev
   libtbb-dev libabsl-dev libcuckoo-dev libtomlplusplus-dev libboost-context-dev zlib1g-dev libzstd-dev wamerican libtcmalloc-minimal4 libjemalloc2 libmimalloc2.0 libtbbmalloc2"
 
 # Packages that `./test` adds: the test framework, the checker of JSON schemas, git for scratch repositories, objdump for the test of
-# generated code, pkg-config for the installed package, an emulated machine with four NUMA nodes, and liburing and UCX for the
-# server.
-test_packages="catch2 python3 python3-jsonschema git binutils pkgconf qemu-system-x86 busybox-static cpio liburing-dev libucx-dev"
+# generated code, pkg-config for the installed package, an emulated machine with four NUMA nodes, and liburing for the server.
+test_packages="catch2 python3 python3-jsonschema git binutils pkgconf qemu-system-x86 busybox-static cpio liburing-dev"
 # Packages that `./test --all` adds: Go, unless there is another one, for a second checker of histories; Slurm, for a cluster on this
 # machine; GNU parallel, for two hosts on this machine; and clients of memcached and redis. An ssh server, memcached and redis-server,
 # which some of these tests need, are not installed, since they would listen.
@@ -33,9 +32,6 @@ slurm_modules="submitit>=1.5,<1.6"
 
 # `./bench serve --events=io_uring` adds liburing. A server that was built without it refuses that word.
 uring_packages="liburing-dev"
-# `./bench serve --listen=ucx:HOST:PORT`, and runs with --index=remote:addr=ucx:HOST:PORT, add UCX. Programs that were built without it
-# refuse such addresses.
-ucx_packages="libucx-dev"
 
 # `--on=hosts:FILE` of a sweep adds GNU parallel, and ssh.
 hosts_packages="parallel openssh-client"
@@ -91,7 +87,7 @@ take_install() {
 purpose_of() {
   local left=" $* " purpose package these
   for purpose in "to build and run the harness:$bench_packages" "to run scripts:$export_packages" \
-    "to serve by io_uring:$uring_packages" "to serve by UCX:$ucx_packages" "to test it:$test_packages" "to sweep over hosts:$hosts_packages" "to run all tests:$all_test_packages" \
+    "to serve by io_uring:$uring_packages" "to test it:$test_packages" "to sweep over hosts:$hosts_packages" "to run all tests:$all_test_packages" \
     "to draw figures:$experiment_packages" "to profile:$profile_packages" "to count instructions:$budget_packages" "besides:$*"; do
     these=""
     for package in ${purpose#*:}; do

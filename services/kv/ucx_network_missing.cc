@@ -7,7 +7,7 @@ namespace latchlab::kv {
 
 std::unique_ptr<UcxListener> listen_ucx(const Address& address) {
   throw InputError("--listen: " + address.text +
-                   ": this server was built without UCX; install libucx-dev and build it again");
+                   ": this server was built without UCX; install libucx-dev and build it with -DLATCHLAB_UCX=ON");
 }
 
 }  // namespace latchlab::kv

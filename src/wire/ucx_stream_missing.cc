@@ -6,7 +6,7 @@ namespace latchlab {
 
 std::unique_ptr<Stream> connect_ucx(const Address& address) {
   throw ConnectionLost("cannot connect to " + address.text +
-                       ": this program was built without UCX; install libucx-dev and build it again");
+                       ": this program was built without UCX; install libucx-dev and build it with -DLATCHLAB_UCX=ON");
 }
 
 }  // namespace latchlab
