@@ -22,6 +22,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+import time
 import unittest
 
 from conformance_test import SEED, SERVER, lacking
@@ -106,7 +107,12 @@ class Good:
 def connected(path):
     client = socket.socket(socket.AF_UNIX)
     client.settimeout(120)
-    client.connect(str(path))
+    while True:
+        try:
+            client.connect(str(path))
+            break
+        except BlockingIOError:   # the server has not accepted yet those who came before
+            time.sleep(0.001)
     return client
 
 
