@@ -104,7 +104,8 @@ std::unique_ptr<Stream> connect_mailbox(const Address& address) {
     for (u32 loop = 0; loop < layout.loops; ++loop) {
       const u32 number = loop * mailboxes::kBoxes + i;
       u64 free = Box::pack(State::kFree, 0);
-      // Acquire: pairs with the release that has freed the box. Release: nothing was written before.
+      // Acquire: pairs with the release that has freed the box. Nothing was written before that a release would
+      // publish.
       if (!layout.box(number).state.compare_exchange_strong(free, asking, kAcquire, kRelaxed)) continue;
       layout.bells[loop].ring();
       return std::make_unique<MailboxStream>(std::move(mapping), number, address.text);
