@@ -8,10 +8,11 @@ install(TARGETS harness)
 install(TARGETS latchlab latchlab_map latchlab_harness EXPORT latchlabTargets)
 install(EXPORT latchlabTargets NAMESPACE latchlab:: DESTINATION "${package_dir}")
 
-# Headers that only tests need are left out.
+# Headers that only tests need are left out, and the one that needs UCX, which no other header includes.
 foreach(folder src sync indexes library workloads harness)
   install(DIRECTORY "${PROJECT_SOURCE_DIR}/${folder}" DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/latchlab"
-    FILES_MATCHING PATTERN "*.h" PATTERN "*test*" EXCLUDE PATTERN "example*" EXCLUDE PATTERN "latchlab" EXCLUDE)
+    FILES_MATCHING PATTERN "*.h" PATTERN "*test*" EXCLUDE PATTERN "ucx_channel.h" EXCLUDE
+    PATTERN "example*" EXCLUDE PATTERN "latchlab" EXCLUDE)
 endforeach()
 # The header for programs: <latchlab/map.h>.
 install(DIRECTORY "${PROJECT_SOURCE_DIR}/library/latchlab" DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}")
