@@ -217,7 +217,7 @@ endif()
 set(harnesses "LATCHLAB_HARNESS=$<TARGET_FILE:harness>")
 # The harness of ./bench --machine=NAME, with the pairs that its tests run.
 if(scripts MATCHES "modelled_machine_test[.]py|large_modelled_test[.]py")
-  latchlab_add_harness(harness_modelled INDEXES art null MACHINE Modelled PAIRS art:none art:rtm null:none)
+  latchlab_add_harness(harness_modelled INDEXES art null MACHINE Modelled PAIRS art:none art:rtm art:hle null:none)
   list(APPEND harnesses "LATCHLAB_MODELLED_HARNESS=$<TARGET_FILE:harness_modelled>")
 endif()
 # The server of ./bench serve, with the stores that its tests run.
@@ -275,6 +275,9 @@ endif()
 file(GLOB_RECURSE headers CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/src/*.h" "${PROJECT_SOURCE_DIR}/sync/*.h"
   "${PROJECT_SOURCE_DIR}/indexes/*.h" "${PROJECT_SOURCE_DIR}/library/*.h" "${PROJECT_SOURCE_DIR}/workloads/*.h" "${PROJECT_SOURCE_DIR}/harness/*.h"
   "${PROJECT_SOURCE_DIR}/services/*.h")
+if(NOT TARGET latchlab::ucx)
+  list(FILTER headers EXCLUDE REGEX "/ucx_channel[.]h$")
+endif()
 set(checked "")
 add_library(header_flags OBJECT EXCLUDE_FROM_ALL "${PROJECT_SOURCE_DIR}/src/testing/catch_main.cc")
 target_link_libraries(header_flags PRIVATE latchlab::harness Catch2::Catch2)
