@@ -222,7 +222,7 @@ if(scripts MATCHES "modelled_machine_test[.]py|large_modelled_test[.]py")
 endif()
 # The server of ./bench serve, with the stores that its tests run.
 if(scripts MATCHES "services/")
-  latchlab_add_server(server_tested PAIRS cuckoo:olc art:rowex memc3:rwspin)
+  latchlab_add_server(server_tested PAIRS cuckoo:olc art:rowex memc3:rwspin simdht:none)
   list(APPEND harnesses "LATCHLAB_SERVER=$<TARGET_FILE:server_tested>")
 endif()
 foreach(name IN LISTS scripts)

@@ -15,6 +15,7 @@
 #include "services/kv/loop.h"
 #include "services/kv/metrics.h"
 #include "services/kv/networks.h"
+#include "services/kv/null_store.h"
 #include "services/kv/options.h"
 #include "services/kv/places.h"
 #include "services/kv/server.h"
@@ -52,6 +53,9 @@ u64 random_seed() {
 void serve(const ServeCommand& command, const StoreKinds& kinds) {
   check_events(command.events);
   const StoreKind& kind = kinds.find(command.server.store);
+  if (!kind.walks && command.server.store.limit != 0)
+    throw InputError("--limit: a store over " + kind.index +
+                     " cannot evict, since the index cannot be walked beside changes; leave --limit out");
   allow_files(command);
 
   // Before any thread begins, so that all threads leave these signals to this one.
@@ -94,6 +98,7 @@ void serve(const ServeCommand& command, const StoreKinds& kinds) {
 int run(const std::vector<std::string>& words) {
   StoreKinds kinds;
   add_all(kinds);
+  kinds.add(null_store_kind());
   const bool asks = !words.empty() && words.front() == "missing-pairs";  // asked by ./bench
   const ServeCommand command = parse_serve({words.begin() + asks, words.end()});
   if (command.help) {

@@ -134,6 +134,7 @@ void scan(Call& call) {
   if (most < 1) refuse(kSyntax);
   if (*cursor == 0) {
     call.dialogue.walk = call.desk.session.begin_walk();
+    if (call.dialogue.walk == nullptr) refuse("ERR the index of this store cannot be walked");
     call.dialogue.cursor = 0;
   } else if (call.dialogue.walk == nullptr || *cursor != call.dialogue.cursor) {
     refuse("ERR invalid cursor: a connection goes on with the last one that it has got");

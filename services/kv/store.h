@@ -13,6 +13,9 @@
 // An item is dead if its time is over, if it was flushed, or if it has another key. The dead are absent for every
 // operation. An operation on the hash removes them, and so do `sweep` and the clock hand.
 //
+// An index that cannot be walked beside changes makes a store without limit, whose dead items stay until an operation
+// comes by.
+//
 // Under a limit, a change that lacks memory evicts items by the clock (indexes/sized_evict.h) and tries again. All
 // bytes that the index, the items and what waits to be freed have taken from the system are within the limit.
 
@@ -159,6 +162,7 @@ class Store {
     /// Returns the number removed.
     virtual std::size_t sweep(std::size_t most, Moment now) = 0;
 
+    /// Returns a walk that has not begun; null if the store cannot be walked. Then `sweep` removes nothing.
     virtual std::unique_ptr<Walk> begin_walk() = 0;
     /// Visits the live items among about `most` further ones. Returns false at the end. An item that stays is visited
     /// at least once in a walk. The visit must not use the session.

@@ -17,6 +17,7 @@ namespace latchlab::kv {
 struct StoreKind {
   std::string index, policy;
   bool many_writers = true;  ///< several threads may change the store at once
+  bool walks = true;         ///< items can be visited beside changes, as eviction, the sweep and SCAN need
   std::unique_ptr<Store> (*make)(const StoreOptions& options, u64 seed) = nullptr;
 };
 

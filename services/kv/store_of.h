@@ -15,6 +15,7 @@
 #include <string>
 #include <string_view>
 #include <thread>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -61,11 +62,13 @@ class Tally {
   std::atomic<u64> items_{0}, bytes_{0};  // modulo 2^64
 };
 
-/// The store over `Map`, a Synchronized with numbers as keys.
+/// The store over `Map`, a Synchronized with numbers as keys. It can be walked if Map can.
 template <class Map>
-  requires(Map::kWalksBesideWriters)
 class StoreOf final : public Store {
   using Index = Sized<Map>;
+  static constexpr bool kWalks = Map::kWalksBesideWriters;
+  struct NoWalk {};
+  using IndexWalk = std::conditional_t<kWalks, typename Index::Walk, NoWalk>;
 
  public:
   StoreOf(const StoreOptions& options, u64 seed) : StoreOf(options, seed, memory_of(options)) {}
@@ -102,7 +105,7 @@ class StoreOf final : public Store {
 
   class Walk final : public Store::Walk {
    public:
-    typename Index::Walk walk;
+    IndexWalk walk;
   };
 
   class Session final : public Store::Session {
@@ -203,20 +206,20 @@ class StoreOf final : public Store {
       }
     }
 
-    std::size_t sweep(std::size_t most, Moment now) override {
+    std::size_t sweep([[maybe_unused]] std::size_t most, Moment now) override {
       const u32 generation = store_.generation(now);
       Graveyard dead;
-      store_.index_.walk_on(me_, sweep_, most, [&](u64 hash, ByteSpan bytes) {
-        if (const Item item(bytes); !is_live(item, generation, now)) dead.add(hash, item.cas());
+      walk_index(sweep_, most, [&](u64 hash, const Item& item) {
+        if (!is_live(item, generation, now)) dead.add(hash, item.cas());
       });
       return remove(dead, now);
     }
 
-    std::unique_ptr<Store::Walk> begin_walk() override { return std::make_unique<Walk>(); }
+    std::unique_ptr<Store::Walk> begin_walk() override { return kWalks ? std::make_unique<Walk>() : nullptr; }
     bool walk_on(Store::Walk& walk, std::size_t most, Moment now, FunctionRef<void(const Item& item)> visit) override {
       const u32 generation = store_.generation(now);
-      return store_.index_.walk_on(me_, static_cast<Walk&>(walk).walk, most, [&](u64, ByteSpan bytes) {
-        if (const Item item(bytes); is_live(item, generation, now)) visit(item);
+      return walk_index(static_cast<Walk&>(walk).walk, most, [&](u64, const Item& item) {
+        if (is_live(item, generation, now)) visit(item);
       });
     }
 
@@ -247,6 +250,15 @@ class StoreOf final : public Store {
         return kind == Kind::kLive ? std::optional(item) : std::nullopt;
       }
     };
+
+    /// Calls visit(hash, item) for the next items of a walk, dead ones too. Returns false at the end.
+    template <class Visit>
+    bool walk_index(IndexWalk& walk, std::size_t most, const Visit& visit) {
+      if constexpr (kWalks) {
+        return store_.index_.walk_on(me_, walk, most, [&](u64 hash, ByteSpan bytes) { visit(hash, Item(bytes)); });
+      }
+      return false;
+    }
 
     static ByteSpan as_bytes(std::string_view text) { return std::as_bytes(std::span(text)); }
     static bool is_live(const Item& item, u32 generation, Moment now) {
@@ -350,16 +362,19 @@ class StoreOf final : public Store {
         tally_.events.add<&StoreCounters::evictions>();
         if ((item.recent() & Recent::kFetched) == 0) tally_.events.add<&StoreCounters::evicted_unfetched>();
       };
-      for (;;) {
-        const Eviction step = store_.index_.evict(me_, hand_, kMostInAttempt, gone);
-        if (step.pairs != 0 || step.came_round) return step.came_round;
+      if constexpr (kWalks) {
+        for (;;) {
+          const Eviction step = store_.index_.evict(me_, hand_, kMostInAttempt, gone);
+          if (step.pairs != 0 || step.came_round) return step.came_round;
+        }
       }
+      return true;
     }
 
     StoreOf& store_;
     Tally& tally_;
     typename Index::ThreadState me_;
-    typename Index::Walk hand_, sweep_;
+    IndexWalk hand_, sweep_;
     std::vector<std::byte> room_;  // for the item of a change
   };
 

@@ -18,9 +18,11 @@
 
 #include "indexes/chained/chained.h"
 #include "indexes/cuckoo/cuckoo.h"
+#include "indexes/simdht/simdht.h"
 #include "services/kv/server_testing.h"
 #include "src/base/rng.h"
 #include "src/testing/catch.h"
+#include "sync/none.h"
 
 namespace latchlab::kv {
 namespace {
@@ -157,6 +159,25 @@ TEMPLATE_LIST_TEST_CASE("An item is absent from its time on, and find, change an
   CHECK(counters.expired == 6);
   CHECK(counters.expired_unfetched == 6);  // nobody calls Item::access here
   CHECK(counters.evictions == 0);
+}
+
+TEST_CASE("A store over an index without walks lets dead items be until an operation comes by") {
+  Used<StoreOf<Synchronized<SimdHt, None<Native>, U64Key>>> used;
+  for (u32 i = 0; i < 100; ++i) (void)used.put("stays" + std::to_string(i), std::string(i, 'x'));
+  for (const std::string key : {"found", "put", "erased", "left"}) (void)used.put(key, "x", after(1000).ms);
+  used.now = after(1000);
+  CHECK(used->begin_walk() == nullptr);
+  CHECK(used->sweep(1000, used.now) == 0);
+  CHECK(used.counters().items == 104);
+  CHECK(used.get("found") == "absent");
+  CHECK(used.put("put", "y") == Effect::kInserted);
+  CHECK(used.erase("erased") == Effect::kNone);
+  CHECK(used.counters().items == 102);
+  CHECK(used.counters().expired == 3);
+  for (u32 i = 0; i < 100; ++i) CHECK(used.get("stays" + std::to_string(i)) == std::string(i, 'x'));
+  used.store().flush(0, used.now);
+  CHECK(used.counters().items == 0);
+  CHECK(used.get("stays1") == "absent");
 }
 
 TEMPLATE_LIST_TEST_CASE("A dead item that another thread revives meanwhile stays", "", Stores) {
