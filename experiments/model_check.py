@@ -36,7 +36,6 @@ import math
 import os
 import pathlib
 import random
-import re
 import statistics
 import subprocess
 import sys
@@ -46,6 +45,7 @@ from dataclasses import dataclass
 import definition
 import model_fit
 from child import ends_with_us
+from kept import parse
 
 FOLDER = pathlib.Path(__file__).resolve().parent / "results/model-check"
 POLICIES = ("none", "atomic", "rwspin", "olc")
@@ -285,25 +285,8 @@ def write_fitted(harness, machine, fitted, measured, records):
     fitted.write_text(text)
 
 
-def parse(arguments):
-    """Returns the mode and the folder."""
-    mode, folder = "full", FOLDER
-    for word in arguments:
-        if word == "--quick":
-            mode = "quick"
-        elif re.fullmatch("--out=.+", word):
-            folder = pathlib.Path(word.removeprefix("--out="))
-        else:
-            raise InputError(f"'{word}' has no meaning here; there are --quick and --out=FOLDER")
-    return mode, folder
-
-
 def main(native, modelled, *arguments):
-    mode, folder = parse(arguments)
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise InputError(f"--out: {folder}: {error.strerror}") from None
+    mode, folder = parse(arguments, FOLDER)
     machine = folder / "machine.toml"
     if not machine.exists() and call([native, "limits", f"--write-machine={machine}", "--progress=none"]).returncode != 0:
         return 1

@@ -86,7 +86,7 @@ class ModelCheck(unittest.TestCase):
     def test_wrong_use_is_one_line(self):
         for words, said in ((["--fast"], "'--fast' has no meaning here"), (["--out="], "'--out=' has no meaning here")):
             with self.assertRaisesRegex(InputError, said):
-                model_check.parse(words)
+                model_check.parse(words, pathlib.Path("unused"))
 
     def test_a_run_is_kept_and_not_run_again(self):
         with tempfile.TemporaryDirectory() as name:

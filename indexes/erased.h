@@ -49,7 +49,7 @@ template <class Raw>
   }
 }
 
-/// Returns true if an index keeps the pairs that it is given. All do, except `null`.
+/// Returns true if an index keeps the pairs that it is given. All do, except `null`, and those whose `keeps` says no.
 template <IndexFace Index>
 [[nodiscard]] constexpr bool keeps_pairs() {
   if constexpr (requires { Index::Body::kKeeps; }) return Index::Body::kKeeps;
@@ -320,7 +320,10 @@ class ErasedWithoutSessions : public Base {
 
   [[nodiscard]] bool ordered() const final { return Index::kOrdered; }
   [[nodiscard]] bool numbers() const final { return std::is_same_v<typename Index::Raw, u64>; }
-  [[nodiscard]] bool keeps() const final { return keeps_pairs<Index>(); }
+  [[nodiscard]] bool keeps() const final {
+    if constexpr (requires { index_.keeps(); }) return index_.keeps();
+    return keeps_pairs<Index>();
+  }
   [[nodiscard]] bool modifies() const final { return kModifies<Index>; }
   [[nodiscard]] bool walks_beside_writers() const final { return kWalksBesideWriters<Index>; }
   [[nodiscard]] bool counts_visits() const final { return kCountsVisits<Index>; }

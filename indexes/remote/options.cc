@@ -46,6 +46,7 @@ Options Options::parse(const Spec& spec) {
       reader.number("key_size", Wording::kLeastKeyBytes, Wording::kLeastKeyBytes, kMostKeyBytes);
   options.wording.value_bytes = reader.number("value_size", 0, 0, u64{1} << 20);
   options.flush = reader.flag("flush", false);
+  options.keeps = reader.flag("keeps", true);
   reader.finish();
   for (const Address& address : options.addresses) {
     if (transport_of(address) == options.transport) continue;
@@ -61,7 +62,8 @@ std::vector<std::pair<std::string, std::string>> Options::resolved() const {
           {"transport", std::string(word(transport))},
           {"key_size", std::to_string(wording.key_bytes)},
           {"value_size", std::to_string(wording.value_bytes)},
-          {"flush", flush ? "1" : "0"}};
+          {"flush", flush ? "1" : "0"},
+          {"keeps", keeps ? "1" : "0"}};
 }
 
 std::string_view Options::about(std::string_view key) {
@@ -73,6 +75,7 @@ std::string_view Options::about(std::string_view key) {
   if (key == "key_size") return "bytes of a key that is a number: hexadecimal digits, zeros in front";
   if (key == "value_size") return "least bytes of a value: decimal digits, blanks behind";
   if (key == "flush") return "1: removes all items from the servers first; 0: refuses servers that have some";
+  if (key == "keeps") return "0: the servers keep nothing (./bench serve --index=null), so no answer is checked";
   return {};
 }
 

@@ -25,6 +25,7 @@ struct Options {
   Transport transport = Transport::kSocket;
   Wording wording;
   bool flush = false;
+  bool keeps = true;  ///< the servers keep what they are given
 
   /// Parses a spec such as remote:addr=127.0.0.1:11211+127.0.0.1:11212,protocol=meta. Throws InputError for an address
   /// that is none, for one that is given twice, and for an unknown word.

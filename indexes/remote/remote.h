@@ -136,6 +136,8 @@ class Remote {
     visit_some();
   }
 
+  /// Returns false if the servers keep nothing, as an option says.
+  [[nodiscard]] bool keeps() const { return options_.keeps; }
   /// Returns the bytes of the items, as the servers count them.
   Footprint bytes() const {
     u64 bytes = 0;

@@ -96,14 +96,16 @@ TEST_CASE("remote: options are read and shown") {
   CHECK(standard.addresses[0].text == "127.0.0.1:11211");
   CHECK(standard.dialect == Dialect::kMemcached);
   CHECK_FALSE(standard.flush);
+  CHECK(standard.keeps);
   const Options options = Options::parse(
-      Spec::parse("remote:addr=127.0.0.1:1+unix:/tmp/a,protocol=resp,key_size=20,value_size=32,flush=1"));
+      Spec::parse("remote:addr=127.0.0.1:1+unix:/tmp/a,protocol=resp,key_size=20,value_size=32,flush=1,keeps=0"));
   REQUIRE(options.addresses.size() == 2);
   CHECK(options.addresses[1].path == "/tmp/a");
   CHECK(options.dialect == Dialect::kResp);
   CHECK(options.wording.key_bytes == 20);
   CHECK(options.wording.value_bytes == 32);
   CHECK(options.flush);
+  CHECK_FALSE(options.keeps);
   CHECK(Options::parse(Spec::parse("remote:addr=ucx:127.0.0.1:1")).transport == Transport::kUcx);
   CHECK(options.resolved()[0] == std::pair<std::string, std::string>("addr", "127.0.0.1:1+unix:/tmp/a"));
   for (const auto& [key, value] : options.resolved()) CHECK_FALSE(Options::about(key).empty());

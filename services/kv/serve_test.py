@@ -18,7 +18,7 @@ import unittest
 
 TREE = pathlib.Path(__file__).resolve().parents[2]
 SERVER = os.path.abspath(os.environ.get("LATCHLAB_SERVER") or TREE / "build/release/server_asked")
-PAIRS = (("cuckoo", "olc"), ("art", "rowex"), ("memc3", "rwspin"), ("simdht", "none"))   # those of server_tested
+PAIRS = (("cuckoo", "olc"), ("art", "rowex"), ("memc3", "rwspin"), ("simdht", "spin"))   # those of server_tested
 
 
 def forbid_uring():
@@ -73,7 +73,7 @@ class Serve(unittest.TestCase):
 
     def test_every_pair_serves_both_protocols(self):
         for index, policy in PAIRS:
-            with self.subTest(index=index, policy=policy), self.served(f"--index={index}", f"--sync={policy}", f"--threads={1 if policy == 'none' else 2}") as (_, path):
+            with self.subTest(index=index, policy=policy), self.served(f"--index={index}", f"--sync={policy}", "--threads=2") as (_, path):
                 self.assertEqual(self.ask(path, b"set a 1 0 2\r\nhi\r\nget a b\r\n"), b"STORED\r\nVALUE a 1 2\r\nhi\r\nEND\r\n")
                 self.assertEqual(self.ask(path, b"*3\r\n$4\r\nMGET\r\n$1\r\na\r\n$1\r\nb\r\n"), b"*2\r\n$2\r\nhi\r\n$-1\r\n")
 
@@ -86,7 +86,7 @@ class Serve(unittest.TestCase):
     def test_wrong_input_is_one_line(self):
         for options, words in ((["--index=nosuch"], "--index: there is no store over 'nosuch'; there are "),
                                (["--index=null", "--sync=none", "--limit=1G"], "--limit: a store over null cannot evict"),
-                               (["--index=simdht:key=32,value=32", "--sync=none"], "a store needs keys and values of 64 bits"),
+                               (["--index=simdht:key=32,value=32", "--sync=spin"], "a store needs keys and values of 64 bits"),
                                (["--sync=nosuch"], "--sync: cuckoo has no store under 'nosuch'; there are "),
                                (["--threads=0"], "--threads: '0' is not a number from 1 to 1024"),
                                (["--listen=0.0.0.0:1"], "--auth=FILE, or --open-to-the-network for all"),

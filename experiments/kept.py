@@ -1,0 +1,70 @@
+"""Experiments whose points no grid describes (model-check, multiget, co-runner): their command line, and the runs that they keep."""
+import json
+import pathlib
+import re
+import statistics
+from dataclasses import asdict
+
+from input_error import InputError
+
+
+def parse(arguments, folder):
+    """Returns the mode, full or quick, and the folder of the results, which it makes. `folder` is the default."""
+    mode = "full"
+    for word in arguments:
+        if word == "--quick":
+            mode = "quick"
+        elif re.fullmatch("--out=.+", word):
+            folder = pathlib.Path(word.removeprefix("--out="))
+        else:
+            raise InputError(f"'{word}' has no meaning here; there are --quick and --out=FOLDER")
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(f"--out: {folder}: {error.strerror}") from None
+    return mode, folder
+
+
+class Runs:
+    """The runs that FOLDER/results.jsonl keeps, and those that are added to it: for each point (a dataclass) and round, an outcome, which is
+    a dictionary. All are of one build."""
+
+    def __init__(self, folder, point_type):
+        self.path, self.kept, self.build = folder / "results.jsonl", {}, None
+        if not self.path.exists():
+            return
+        for number, line in enumerate(self.path.read_text().splitlines(), 1):
+            try:
+                run = json.loads(line)
+                self.kept[point_type(**run["point"]), run["round"]] = run["outcome"]
+                self.build = run["build"]
+            except (ValueError, KeyError, TypeError):
+                raise InputError(f"{self.path}: line {number} is not one of a run; remove it") from None
+
+    def add(self, point, number, outcome, build):
+        """Keeps a run. `build` is that of the harness's document."""
+        build = build["commit"] + ("+" if build["dirty"] else "")
+        if self.build not in (None, build):
+            raise InputError(f"{self.path} has runs of commit {self.build}, and this is {build}: give another --out, or move the file away")
+        with self.path.open("a") as file:
+            file.write(json.dumps({"build": build, "point": asdict(point), "round": number, "outcome": outcome}) + "\n")
+        self.build, self.kept[point, number] = build, outcome
+
+    def points(self):
+        return list(dict.fromkeys(point for point, _ in self.kept))
+
+    def values(self, point, what):
+        """Returns the outcomes of a point, by round, but for those that have none."""
+        of = sorted((number, outcome[what]) for (other, number), outcome in self.kept.items() if other == point)
+        return [value for _, value in of if value is not None]
+
+    def ratios(self, above, below, what):
+        """Returns the ratios of two points, each of one round."""
+        rounds = sorted({number for _, number in self.kept})
+        return [self.kept[above, number][what] / self.kept[below, number][what]
+                for number in rounds if (above, number) in self.kept and (below, number) in self.kept]
+
+
+def shown(values, digits=0):
+    """Returns the median of the values, with the least and the most."""
+    return f"{statistics.median(values):,.{digits}f} ({min(values):,.{digits}f} to {max(values):,.{digits}f})" if values else "-"

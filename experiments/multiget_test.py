@@ -1,0 +1,191 @@
+"""The experiments with servers. Run by CTest; by hand: python3 experiments/multiget_test.py"""
+import contextlib
+import io
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+from unittest import mock
+
+import co_runner
+import kept
+import multiget
+import served
+from input_error import InputError
+from multiget import Point
+
+TREE = pathlib.Path(__file__).resolve().parents[1]
+BUILD = {"commit": "abc", "dirty": False}
+SHORT = {"quick": "300ms"}
+
+
+def outcome(server_ns, keys_s=1e6, times=(None, None, None), extent=None):
+    return {"server_ns": server_ns, "keys_s": keys_s, "parts": dict.fromkeys(served.PARTS, server_ns / 5),
+            **dict(zip(("p50_us", "p95_us", "p99_us"), times, strict=True)), "least_mean_most_us": extent}
+
+
+class Folder(unittest.TestCase):
+    def setUp(self):
+        temporary = tempfile.TemporaryDirectory()
+        self.addCleanup(temporary.cleanup)
+        self.folder = pathlib.Path(temporary.name)
+
+
+class Kept(Folder):
+    def test_runs_are_kept_by_point_and_round(self):
+        runs = kept.Runs(self.folder, Point)
+        a, b = Point("cuckoo, turn", 64), Point("memcached", 64)
+        for number, (ours, theirs) in enumerate(((100, 400), (200, 600)), 1):
+            runs.add(a, number, outcome(ours), BUILD)
+            runs.add(b, number, outcome(theirs), BUILD)
+        runs.add(a, 3, outcome(1), BUILD)
+        again = kept.Runs(self.folder, Point)
+        self.assertEqual(again.kept, runs.kept)
+        self.assertEqual(again.values(a, "server_ns"), [100, 200, 1])
+        self.assertEqual(again.values(a, "p95_us"), [])
+        self.assertEqual(again.ratios(b, a, "server_ns"), [4, 3])   # the third round lacks one
+
+    def test_runs_of_another_build_are_not_mixed(self):
+        kept.Runs(self.folder, Point).add(Point("null", 1), 1, outcome(1), BUILD)
+        for other in ({"commit": "abd", "dirty": False}, {"commit": "abc", "dirty": True}):
+            with self.assertRaisesRegex(InputError, "has runs of commit abc, and this is ab[cd].?: give another --out"):
+                kept.Runs(self.folder, Point).add(Point("null", 1), 2, outcome(1), other)
+
+    def test_a_line_that_is_no_run_is_refused(self):
+        (self.folder / "results.jsonl").write_text('{"round": 1}\n')
+        with self.assertRaisesRegex(InputError, "line 1 is not one of a run"):
+            kept.Runs(self.folder, Point)
+
+    def test_wrong_use_is_one_line(self):
+        for words, said in ((["--fast"], "'--fast' has no meaning here"), (["--out=/proc/no/such"], "--out: /proc/no/such: ")):
+            with self.assertRaisesRegex(InputError, said):
+                kept.parse(words, self.folder)
+
+
+class Multiget(Folder):
+    def test_points(self):
+        by_isa = multiget.simdht_servers("full", ["scalar", "avx2"])
+        self.assertEqual(list(by_isa)[:5], ["2x4 scalar, turn", "2x4 scalar, off", "2x4 avx2, turn", "2x4 avx2, off", "2x1 avx2, turn"])
+        self.assertEqual(len(by_isa), 4 + 8)
+        closed, loaded = multiget.points_of("full", ["memcached", "redis"], by_isa)
+        self.assertEqual(len(closed), 7 * 8 + 7 * 3 + 5 * 2 * 2 + 12)
+        self.assertEqual(len(loaded), 6 * 2 * 4)
+        self.assertEqual(len({*closed, *loaded}), len(closed) + len(loaded))
+        self.assertEqual(multiget.points_of("quick", ["redis"], {})[1], [])   # nothing says how much memcached serves
+
+    def test_percentiles_and_extent_of_a_histogram(self):
+        histogram = [(1000, 50), (2000, 45), (9000, 5)]
+        self.assertEqual([multiget.percentile(histogram, percent) for percent in (50, 95, 99, 100)], [1000, 2000, 9000, 9000])
+        self.assertEqual(multiget.extent(histogram), [1, 1.85, 9])
+
+    def test_report_has_ratios_of_rounds(self):
+        runs = kept.Runs(self.folder, Point)
+        for number in (1, 2):
+            runs.add(Point("cuckoo, turn", 64), number, outcome(100 * number), BUILD)
+            runs.add(Point("memcached", 64), number, outcome(500), BUILD)
+            runs.add(Point("memcached", 64, "tcp", .8), number, outcome(600, 1e6, (10, 20, 30), [1, 12, 40]), BUILD)
+            for isa, rate in (("scalar", 2e6), ("avx2", 3e6)):
+                runs.add(Point(f"2x4 {isa}, turn", 64, "shm"), number, outcome(1, rate), BUILD)
+        text = multiget.report(runs)
+        self.assertIn(" 64 keys: memcached's server time over ours with batches: 3.75 (2.50 to 5.00)\n", text)
+        self.assertIn(" 64 keys: simdht 2x4, avx2 over scalar, --gather=turn: throughput in shared memory: 1.50 (1.50 to 1.50)\n", text)
+        self.assertRegex(text, r"get memcached +64 keys, tcp, 80 % load +10 20 30; 1 12 40\n")
+
+    def test_a_phase_is_found_by_the_keys_that_were_counted(self):
+        watch = served.Watch(None, "get")
+        watch.looks = [{"keys": keys} for keys in (0, 90, 100, 150, 190, 200, 210)]
+        self.assertEqual([look["keys"] for look in watch.within(100, 200)], [100, 200])
+        self.assertIsNone(watch.within(101, 160))
+
+
+class CoRunner(Folder):
+    def test_the_neighbour_is_on_the_servers_core_if_it_can_be(self):
+        for all_, siblings, expected in (({0, 1}, {0, 1}, (1, [1])), ({0, 1, 2, 3}, {0, 2}, (2, [1, 3])), ({4, 5, 6}, {4}, (5, [6]))):
+            with mock.patch("os.sched_getaffinity", lambda _, all_=all_: all_):
+                neighbour, clients, words = co_runner.layout(lambda _, siblings=siblings: siblings)
+            self.assertEqual((neighbour, clients), expected)
+            self.assertEqual("shares its processor" in words, neighbour in clients)
+            self.assertEqual("on its other hardware thread" in words, neighbour in siblings)
+
+    def test_a_piece_counts_if_it_lies_between_two_moments(self):
+        neighbour = co_runner.Neighbour("none", 0)
+        neighbour.pieces = [(100, 60), (200, 90), (300, 95), (400, 80)]
+        self.assertEqual(neighbour.piece_ns(105, 300), 92.5)
+        self.assertIsNone(neighbour.piece_ns(330, 400))
+
+    def test_report_divides_by_the_same_round_without_neighbour(self):
+        runs = kept.Runs(self.folder, co_runner.Point)
+        for number, (alone, beside) in enumerate(((100, 150), (200, 220)), 1):
+            for neighbour, ns, loses in (("none", alone, None), ("memory", beside, 1.25)):
+                runs.add(co_runner.Point("null", neighbour), number, {"server_ns": ns, "keys_s": 1e6, "loses": loses}, BUILD)
+        self.assertRegex(co_runner.report(runs, "here"), r"null +memory +185 \(150 to 220\) +1\.30 \(1\.10 to 1\.50\) .* 25 \(25 to 25\)\n")
+
+    def test_neighbours_work(self):
+        for kind in ("scalar", "memory"):
+            neighbour = co_runner.Neighbour(kind, min(os.sched_getaffinity(0)))
+            while len(neighbour.pieces) < 3:
+                self.assertIsNone(neighbour.process.poll())
+            neighbour.end()
+            self.assertGreater(neighbour.piece_ns(0, 1 << 63), 0)
+
+
+@unittest.skipIf(len(os.sched_getaffinity(0)) < 2, "needs two processors")
+class End(Folder):
+    """The experiments with real servers, through a ./bench that builds nothing."""
+
+    def setUp(self):
+        super().setUp()
+        server = os.environ.get("LATCHLAB_SERVER") or TREE / "build/release/server_tested"
+        harness = os.environ.get("LATCHLAB_HARNESS") or TREE / "build/release/harness"
+        self.bench = self.folder / "bench"
+        self.bench.write_text(f'#!/bin/sh\nif [ "$1" = serve ]; then shift; exec "{server}" "$@"; fi\nexec "{harness}" "$@"\n')
+        self.bench.chmod(0o755)
+        words = [harness, "--index=remote", "--sync=own", "--dry-run"]
+        told = subprocess.run(words, capture_output=True, text=True, check=False).stderr
+        if "is not in this build, which has a part of all pairs" in told and not os.environ.get("LATCHLAB_SKIP_NOTHING"):
+            self.skipTest(told.strip())
+        for module, settings in ((multiget, {"RECORDS": {"quick": "10K"}, "WINDOW": SHORT, "ROUNDS": {"quick": 1}}), (co_runner, {"ALONE_S": .2})):
+            patched = mock.patch.multiple(module, **settings)
+            patched.start()
+            self.addCleanup(patched.stop)
+
+    def run_script(self, script):
+        with contextlib.redirect_stdout(io.StringIO()) as out, contextlib.redirect_stderr(sys.stderr):
+            status = script.main(str(self.bench), "--quick", f"--out={self.folder}/out")
+        return status, out.getvalue()
+
+    def test_multiget_measures_and_goes_on(self):
+        points = ([Point("cuckoo, turn", 16), Point("null", 16, "shm"), Point("cuckoo, turn", 16, verb="set"), Point("2x4 scalar, off", 64, "shm")],
+                  [Point("cuckoo, turn", 1, "tcp", .5)])
+        self.assertEqual(kept.Runs(self.folder, Point).points(), [])
+        with mock.patch.object(multiget, "points_of", lambda *_: points), mock.patch.object(multiget, "draw", mock.Mock(side_effect=ImportError)), \
+             mock.patch.object(multiget, "isas_here", lambda: ["scalar"]), mock.patch.object(served, "build", lambda *_: True), \
+             mock.patch.object(kept.Runs, "values", lambda runs, point, what, values=kept.Runs.values:
+                               values(runs, point, what) or ([1e4] if point == Point("memcached", 1) and what == "keys_s" else [])):
+            status, out = self.run_script(multiget)
+            self.assertEqual(status, 0, out)
+            for point in (point for part in points for point in part):
+                self.assertIn(point.name, out)
+            path = self.folder / "out/results.jsonl"
+            lines = path.read_text()
+            self.assertEqual(len(lines.splitlines()), 5)
+            self.run_script(multiget)
+            self.assertEqual(path.read_text(), lines)
+        [loaded] = points[1]
+        self.assertGreater(kept.Runs(self.folder / "out", Point).values(loaded, "p95_us")[0], 0)
+
+    def test_co_runner_measures_both(self):
+        with mock.patch.object(multiget, "OURS", {"cuckoo, turn": ["--index=cuckoo", "--sync=olc"]}), mock.patch.object(multiget, "NULL", {}), \
+             mock.patch.object(multiget, "isas_here", list), mock.patch.object(served, "installed_peers", lambda _: []), \
+             mock.patch.object(served, "build", lambda *_: True):
+            status, out = self.run_script(co_runner)
+        self.assertEqual(status, 0, out)
+        runs = kept.Runs(self.folder / "out", co_runner.Point)
+        self.assertEqual(len(runs.kept), 3)
+        self.assertGreater(runs.values(co_runner.Point("cuckoo, turn", "memory"), "loses")[0], 0)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,39 @@
+"""A program beside a server (co_runner.py): python3 neighbour.py scalar|memory. It does the same piece of work again and again, and prints
+a line for each: when it ended (CLOCK_MONOTONIC, ns), and the processor time that it took (ns).
+
+    scalar    arithmetic on a few numbers: needs the core alone
+    memory    copies 64 MiB: needs the bandwidth of the memory, and what is left of the caches
+"""
+import sys
+import time
+
+COPIED = 64 << 20
+ADDITIONS = 200_000
+
+
+def scalar():
+    total = 0
+    for number in range(ADDITIONS):
+        total += number & 7
+    return total
+
+
+def memory_of(size):
+    source, target = bytearray(b"x") * size, memoryview(bytearray(size))
+
+    def copy():
+        target[:] = source
+
+    return copy
+
+
+def main(kind):
+    work = scalar if kind == "scalar" else memory_of(COPIED)
+    while True:
+        begin = time.thread_time_ns()
+        work()
+        print(time.monotonic_ns(), time.thread_time_ns() - begin, flush=True)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])
