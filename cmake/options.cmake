@@ -3,6 +3,7 @@
 set(LATCHLAB_MACHINE Native CACHE STRING "The machine that policies run on: Native, Emulated or Modelled")
 set_property(CACHE LATCHLAB_MACHINE PROPERTY STRINGS Native Emulated Modelled)
 set(LATCHLAB_SANITIZE "" CACHE STRING "Sanitizers, as -fsanitize takes them; empty: none")
+set(LATCHLAB_SERVER_PAIRS "*:olc" CACHE STRING "The index:policy pairs of the target `server`")
 set(LATCHLAB_PAIRS "" CACHE STRING "The index:policy pairs to build, as in art:rtm;*:olc; tested: those of ./test; empty: all")
 set(LATCHLAB_TEST_FILES "" CACHE STRING "The test files to build and run, as in src/base/spec_test.cc;cmake/setup_test.py; empty: all")
 option(LATCHLAB_FUZZ "Link the fuzz targets with libFuzzer, which clang brings (cmake/fuzz.cmake)" OFF)

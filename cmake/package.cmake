@@ -5,6 +5,7 @@ include(GNUInstallDirs)
 set(package_dir "${CMAKE_INSTALL_LIBDIR}/cmake/latchlab")
 
 install(TARGETS harness)
+install(TARGETS server OPTIONAL)
 install(TARGETS latchlab latchlab_map latchlab_harness EXPORT latchlabTargets)
 install(EXPORT latchlabTargets NAMESPACE latchlab:: DESTINATION "${package_dir}")
 
@@ -19,6 +20,9 @@ install(DIRECTORY "${PROJECT_SOURCE_DIR}/library/latchlab" DESTINATION "${CMAKE_
 # Each folder of examples is a project of its own: an index, a program, and a harness with that index; and programs with a map.
 install(DIRECTORY "${PROJECT_SOURCE_DIR}/indexes/example" DESTINATION "${CMAKE_INSTALL_DATADIR}/latchlab")
 install(DIRECTORY "${PROJECT_SOURCE_DIR}/library/examples/" DESTINATION "${CMAKE_INSTALL_DATADIR}/latchlab/map_examples")
+# Where systemd looks in /usr/local.
+install(FILES services/kv/latchlab-kv.service DESTINATION lib/systemd/system)
+install(FILES docs/server.md DESTINATION "${CMAKE_INSTALL_DOCDIR}")
 # Where man and bash-completion look.
 install(FILES docs/man/harness.1 DESTINATION "${CMAKE_INSTALL_MANDIR}/man1")
 install(FILES docs/completion/harness.bash DESTINATION "${CMAKE_INSTALL_DATADIR}/bash-completion/completions" RENAME harness)

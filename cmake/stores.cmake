@@ -77,8 +77,9 @@ function(latchlab_add_server target)
   target_link_libraries(${target} PRIVATE latchlab_server)
 endfunction()
 
-latchlab_add_server(server PAIRS "*:*")
-set_target_properties(server PROPERTIES EXCLUDE_FROM_ALL ON)
+# The server that cmake --install installs, if it was built.
+latchlab_add_server(server PAIRS ${LATCHLAB_SERVER_PAIRS})
+set_target_properties(server PROPERTIES EXCLUDE_FROM_ALL ON OUTPUT_NAME latchlab-kv)
 # The server that ./bench serve builds: it has the pairs that were asked for so far.
 latchlab_add_server(server_asked ASKED_IN "${PROJECT_BINARY_DIR}/asked_stores")
 set_target_properties(server_asked PROPERTIES EXCLUDE_FROM_ALL ON)
