@@ -7,7 +7,7 @@
 
 namespace latchlab::remote {
 
-std::unique_ptr<Stream> connect_stream(const Options& options, const Address& address) {
+std::unique_ptr<ByteStream> connect_stream(const Options& options, const Address& address) {
   switch (options.transport) {
     case Transport::kSocket: return connect_socket(address);
     case Transport::kShm: return connect_mailbox(address);

@@ -15,11 +15,11 @@
 namespace latchlab::remote {
 
 /// Connects by the options' transport. Throws ConnectionLost.
-[[nodiscard]] std::unique_ptr<Stream> connect_stream(const Options& options, const Address& address);
+[[nodiscard]] std::unique_ptr<ByteStream> connect_stream(const Options& options, const Address& address);
 
 class Connection {
  public:
-  Connection(std::unique_ptr<Stream> stream, std::string server)
+  Connection(std::unique_ptr<ByteStream> stream, std::string server)
       : stream_(std::move(stream)), server_(std::move(server)), room_(kRoom, '\0') {}
 
   /// Requests to send: dialects append to it.
@@ -63,7 +63,7 @@ class Connection {
     end_ += stream_->receive({room_.data() + end_, room_.size() - end_});
   }
 
-  const std::unique_ptr<Stream> stream_;
+  const std::unique_ptr<ByteStream> stream_;
   const std::string server_;
   std::string out_, room_;
   std::size_t begin_ = 0, end_ = 0;  // of the bytes in room_ that are not parsed yet

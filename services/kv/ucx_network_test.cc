@@ -32,14 +32,14 @@ class Transports {
 
 ServeCommand at_ucx(const Limits& limits = {}) { return Served::at_path(Events::kEpoll, limits, "ucx"); }
 
-std::string hear(Stream& stream, std::size_t bytes) {
+std::string hear(ByteStream& stream, std::size_t bytes) {
   std::string heard(bytes, '\0');
   for (std::size_t size = 0; size < bytes;) size += stream.receive(std::span(heard).subspan(size));
   return heard;
 }
 
 /// Returns what the server says until it ends the connection.
-std::string hear_all(Stream& stream) {
+std::string hear_all(ByteStream& stream) {
   std::string heard, piece(1000, '\0');
   try {
     for (;;) heard += piece.substr(0, stream.receive(piece));

@@ -21,7 +21,7 @@ constexpr u32 kLooks = 20;         // before the client yields: it may be one of
 constexpr u32 kYields = 200;       // before it sleeps
 constexpr u32 kMostSleepMs = 100;  // before it looks whether the server still lives
 
-class MailboxStream final : public Stream {
+class MailboxStream final : public ByteStream {
  public:
   MailboxStream(mailboxes::Mapping mapping, u32 number, std::string server)
       : mapping_(std::move(mapping)),
@@ -95,7 +95,7 @@ class MailboxStream final : public Stream {
 
 }  // namespace
 
-std::unique_ptr<Stream> connect_mailbox(const Address& address) {
+std::unique_ptr<ByteStream> connect_mailbox(const Address& address) {
   mailboxes::Mapping mapping = mailboxes::Mapping::of(address.path);
   mailboxes::Layout& layout = mapping.layout();
   const u64 asking = Box::pack(State::kAsking, static_cast<u32>(getpid()));

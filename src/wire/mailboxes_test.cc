@@ -146,7 +146,7 @@ TEST_CASE("mailboxes: a client hears what was said before the end, and frees the
 
 TEST_CASE("mailboxes: when all boxes are taken, the next client is told so") {
   Made made;
-  std::vector<std::unique_ptr<Stream>> clients;
+  std::vector<std::unique_ptr<ByteStream>> clients;
   for (u32 i = 0; i < kBoxes; ++i) clients.push_back(connect_mailbox(made.address()));
   CHECK_THROWS_AS(connect_mailbox(made.address()), ConnectionLost);
 }

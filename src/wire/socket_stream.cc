@@ -15,7 +15,7 @@ namespace latchlab {
 
 namespace {
 
-class SocketStream final : public Stream {
+class SocketStream final : public ByteStream {
  public:
   SocketStream(File file, std::string server) : file_(std::move(file)), server_(std::move(server)) {}
 
@@ -46,7 +46,7 @@ class SocketStream final : public Stream {
 
 }  // namespace
 
-std::unique_ptr<Stream> connect_socket(const Address& address) {
+std::unique_ptr<ByteStream> connect_socket(const Address& address) {
   const auto refuse = [&](int error) {
     return ConnectionLost("cannot connect to " + address.text + ": " + std::strerror(error));
   };

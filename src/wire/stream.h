@@ -17,12 +17,12 @@ struct ConnectionLost : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-class Stream {
+class ByteStream {
  public:
-  Stream() = default;
-  Stream(const Stream&) = delete;
-  Stream& operator=(const Stream&) = delete;
-  virtual ~Stream() = default;
+  ByteStream() = default;
+  ByteStream(const ByteStream&) = delete;
+  ByteStream& operator=(const ByteStream&) = delete;
+  virtual ~ByteStream() = default;
 
   /// Sends all bytes. Waits while the server takes none. So a client must not send more than its server takes before it
   /// hears the answers. Throws ConnectionLost.
@@ -33,13 +33,13 @@ class Stream {
 };
 
 /// Returns a connection over TCP or a Unix socket, without Nagle's delay. Throws ConnectionLost.
-[[nodiscard]] std::unique_ptr<Stream> connect_socket(const Address& address);
+[[nodiscard]] std::unique_ptr<ByteStream> connect_socket(const Address& address);
 
 /// Returns a connection by a mailbox in shared memory (mailboxes.h), for an address with shm:. Throws ConnectionLost.
-[[nodiscard]] std::unique_ptr<Stream> connect_mailbox(const Address& address);
+[[nodiscard]] std::unique_ptr<ByteStream> connect_mailbox(const Address& address);
 
 /// Returns a connection by UCX (ucx_channel.h), for an address with ucx:. Throws ConnectionLost, as a build without UCX
 /// always does.
-[[nodiscard]] std::unique_ptr<Stream> connect_ucx(const Address& address);
+[[nodiscard]] std::unique_ptr<ByteStream> connect_ucx(const Address& address);
 
 }  // namespace latchlab

@@ -28,7 +28,7 @@ ucp_ep_params_t endpoint_at(const KernelAddress& name) {
   return how;
 }
 
-class UcxStream final : public Stream {
+class UcxStream final : public ByteStream {
  public:
   UcxStream(const KernelAddress& name, const std::string& server)
       : server_(server), channel_(worker_, endpoint_at(name)) {
@@ -82,7 +82,7 @@ class UcxStream final : public Stream {
 
 }  // namespace
 
-std::unique_ptr<Stream> connect_ucx(const Address& address) {
+std::unique_ptr<ByteStream> connect_ucx(const Address& address) {
   const std::optional<KernelAddress> name = kernel_address(address);
   try {
     return std::make_unique<UcxStream>(name.value(), address.text);

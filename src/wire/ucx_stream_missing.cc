@@ -4,7 +4,7 @@
 
 namespace latchlab {
 
-std::unique_ptr<Stream> connect_ucx(const Address& address) {
+std::unique_ptr<ByteStream> connect_ucx(const Address& address) {
   throw ConnectionLost("cannot connect to " + address.text +
                        ": this program was built without UCX; install libucx-dev and build it with -DLATCHLAB_UCX=ON");
 }
