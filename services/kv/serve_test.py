@@ -93,15 +93,45 @@ class Serve(unittest.TestCase):
                                (["--listen=nowhere"], "write HOST:PORT, [HOST]:PORT, unix:PATH, shm:PATH or ucx:HOST:PORT"),
                                (["--listen=unix:/no/such/folder/x"], "cannot bind: No such file or directory"),
                                (["--metrics=0.0.0.0:1"], "only this one may"),
+                               (["--metrics=shm:/dev/shm/x"], "--metrics: 'shm:/dev/shm/x' does not take HTTP; write HOST:PORT or unix:PATH"),
                                (["--auth=/no/such/file"], "--auth: /no/such/file: cannot be read"),
                                (["--events=poll"], "--events: 'poll' is not epoll or io_uring"),
-                               (["--frobnicate"], "serve: '--frobnicate' has no meaning here; there are ")):
+                               (["--frobnicate"], "serve: '--frobnicate' has no meaning here; there are "),
+                               (["--index=memc3:slots=5", "--sync=rwspin"], "index memc3 has no options"),
+                               (["--index=null", "--sync=none:5"], "store null"),
+                               (["--index=null"], "--sync: null has no store under 'olc'; write --sync=none")):
             with self.subTest(options=options):
                 self.assertIn(words, self.refused(*options))
 
     def test_an_address_that_is_taken_is_refused(self):
         with self.served() as (_, path):
             self.assertIn("Address already in use", self.refused(f"--listen=unix:{path}"))
+        with socket.socket() as other:
+            other.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+            other.bind(("127.0.0.1", 0))
+            other.listen()
+            for threads in (1, 2):
+                self.assertIn("Address already in use", self.refused(f"--listen=127.0.0.1:{other.getsockname()[1]}", f"--threads={threads}"))
+
+    def test_a_limit_holds_for_the_memory_of_the_process(self):
+        def resident(process):
+            return 1024 * int(re.search(r"VmRSS:\s+(\d+) kB", pathlib.Path(f"/proc/{process.pid}/status").read_text())[1])
+
+        limit = 32 << 20
+        with self.served(f"--limit={limit}") as (process, path):
+            begin = resident(process)
+            value = b"x" * 100
+            for part in range(40):
+                self.ask(path, b"".join(b"set key%d 0 0 100 noreply\r\n%b\r\n" % (10_000 * part + i, value) for i in range(10_000)))
+            self.assertNotIn(b"STAT evictions 0\r\n", self.ask(path, b"stats\r\n"))
+            # The rest is of the loop, and what malloc cannot use between the blocks.
+            self.assertLess(resident(process) - begin, 1.15 * limit)
+
+    def test_a_thread_that_cannot_be_made_ends_the_server_with_one_line(self):
+        words = ["prlimit", "--as=400000000", SERVER, f"--listen=unix:{self.folder / 'few'}", "--threads=200"]
+        done = subprocess.run(words, capture_output=True, text=True, timeout=60, check=False)
+        self.assertEqual(done.returncode, 1, done.stderr)
+        self.assertRegex(done.stderr.splitlines()[-1], r"\Aserve: (memory is out|Resource temporarily unavailable)")
 
     def test_secrets_open_the_server(self):
         secrets = self.folder / "secrets"

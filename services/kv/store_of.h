@@ -386,9 +386,10 @@ class StoreOf final : public Store {
   }
   /// Returns the memory of the items, which shares the limit of the index. A pool never joins small free blocks to
   /// large ones (src/memory/pool.h), so a full store of small items would refuse large ones for ever. malloc joins
-  /// them.
+  /// them. Blocks aligned to lines would take twice the memory.
   static MemoryConfig items_memory(const StoreOptions& options, MemoryConfig memory) {
     if (!options.huge_pages) memory.alloc = MemoryConfig::Alloc::kMalloc;
+    memory.malloc_alignment = alignof(std::max_align_t);
     return memory;
   }
   static Index make(const StoreOptions& options, const MemoryConfig& memory) {

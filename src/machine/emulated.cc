@@ -120,9 +120,10 @@ u64 Emulated::now() {
           .count());
 }
 
-void* Emulated::allocate(std::size_t bytes) {
-  return bytes >= kLineBytes ? std::aligned_alloc(kLineBytes, (bytes + kLineBytes - 1) & ~(kLineBytes - 1))
-                             : std::malloc(bytes);
+void* Emulated::allocate(std::size_t bytes, std::size_t alignment) {
+  return bytes >= kLineBytes && alignment > alignof(std::max_align_t)
+             ? std::aligned_alloc(kLineBytes, (bytes + kLineBytes - 1) & ~(kLineBytes - 1))
+             : std::malloc(bytes);
 }
 
 void Emulated::deallocate(void* p, std::size_t bytes) {

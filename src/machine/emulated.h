@@ -202,7 +202,7 @@ struct Emulated : Cells<Emulated>, SoftwareTransactions<&EmulatedThread::mine> {
   static void touch(const void*, std::size_t, Access) {}
   static void begin_operation() {}
   static void prefetch(const void*, Access) {}
-  static void* allocate(std::size_t bytes);
+  static void* allocate(std::size_t bytes, std::size_t alignment = kLineBytes);
   /// Frees a block; inside a transaction, when the transaction commits.
   static void deallocate(void* p, std::size_t bytes);
   static PageSource* pages() { return &system_pages(); }

@@ -122,8 +122,10 @@ concept Machine = requires(typename M::template Atomic<u64>& a, void* p, void (*
   M::touch(p, std::size_t{}, Access::kRead);  // bulk access that does not go through cells
   M::prefetch(p, Access::kRead);              // a hint that the line is needed soon; p may be any address
   M::begin_operation();                       // an operation of an index begins
-  // Null when memory is out; aligned to 16 bytes at least, and to 64 for blocks of 64 bytes or more.
+  // Null when memory is out. Blocks of 64 bytes or more are aligned as the second argument says, to 16 or 64 bytes; 64
+  // if it is left out. Smaller ones are aligned to 16.
   { M::allocate(std::size_t{}) } -> std::same_as<void*>;
+  { M::allocate(std::size_t{}, std::size_t{}) } -> std::same_as<void*>;
   M::deallocate(p, std::size_t{});
   { M::pages() } -> std::same_as<PageSource*>;  // the pools' source of chunks; null: every block is an allocate() call
   M::poison(p, std::size_t{});                  // until unpoison, an access is a bug that the machine may report

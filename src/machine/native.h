@@ -104,9 +104,10 @@ struct Native : Cells<Native> {
       prefetch_write(p);
     }
   }
-  static void* allocate(std::size_t bytes) {
-    return bytes >= kLineBytes ? std::aligned_alloc(kLineBytes, (bytes + kLineBytes - 1) & ~(kLineBytes - 1))
-                               : std::malloc(bytes);
+  static void* allocate(std::size_t bytes, std::size_t alignment = kLineBytes) {
+    return bytes >= kLineBytes && alignment > alignof(std::max_align_t)
+               ? std::aligned_alloc(kLineBytes, (bytes + kLineBytes - 1) & ~(kLineBytes - 1))
+               : std::malloc(bytes);
   }
   static void deallocate(void* p, std::size_t) { std::free(p); }
   static PageSource* pages() { return &system_pages(); }

@@ -44,7 +44,8 @@ struct VirtualMachine : Cells<Self>, SoftwareTransactions<&WorldOfSelf::get> {
   static void heavy_fence() {}
 
   static void touch(const void* p, std::size_t bytes, Access access) { WorldOfSelf::get().touch(p, bytes, access); }
-  static void* allocate(std::size_t bytes) { return WorldOfSelf::get().allocate(bytes); }
+  /// Aligns every block to a line, if it has that many bytes.
+  static void* allocate(std::size_t bytes, std::size_t = kLineBytes) { return WorldOfSelf::get().allocate(bytes); }
   /// Frees a block; inside a transaction, when the transaction commits.
   static void deallocate(void* p, std::size_t bytes) { WorldOfSelf::get().deallocate(p, bytes); }
   static void poison(const void* p, std::size_t bytes) { WorldOfSelf::get().memory().poison(p, bytes); }

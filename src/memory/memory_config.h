@@ -34,8 +34,9 @@ struct MemoryConfig {
   PagePlacement pages{};  ///< the placement of chunks; if the kernel refuses it, the system's rule holds
   Reclaim reclaim = Reclaim::kEpoch;  ///< for policies that must wait before they free
   MemoryBudget limit{};  ///< bytes that may be reserved, by all memories of this configuration and its copies together
-  Sharing sharing{};     ///< for memory that no attempt uses: that of sized values
-  FailurePlan* fail = nullptr;  ///< for tests; must outlive the index
+  u32 malloc_alignment = kLineBytes;  ///< of blocks of malloc with 64 bytes or more: 16 or 64
+  Sharing sharing{};                  ///< for memory that no attempt uses: that of sized values
+  FailurePlan* fail = nullptr;        ///< for tests; must outlive the index
 };
 
 template <>

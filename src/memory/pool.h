@@ -411,7 +411,7 @@ class alignas(kFalseSharingBytes) Pool {
 
   void* allocate_by_malloc(u64 bytes) {
     if (!source_.charge(bytes + kMallocHeader)) return nullptr;
-    void* const block = M::allocate(malloc_bytes(bytes));
+    void* const block = M::allocate(malloc_bytes(bytes), source_.config().malloc_alignment);
     if (block == nullptr) {
       source_.refund(bytes + kMallocHeader);
       return nullptr;

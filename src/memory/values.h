@@ -240,7 +240,8 @@ class Values {
 
   /// Returns the word of a block of `bytes` bytes.
   static u64 word_of(Header* header, u64 bytes) {
-    return reinterpret_cast<u64>(header) | 2 * std::min(lines_in(bytes) - 1, kFurtherMask / 2);
+    const u64 into_line = reinterpret_cast<u64>(header) % kLineBytes;  // a block of malloc may begin anywhere
+    return reinterpret_cast<u64>(header) | 2 * std::min(lines_in(into_line + bytes) - 1, kFurtherMask / 2);
   }
   static Header* header_of(u64 word) { return reinterpret_cast<Header*>(word & ~(kFurtherMask | kClaim)); }
   static std::byte* bytes_behind(Header* header) { return reinterpret_cast<std::byte*>(header) + kHeader; }
