@@ -91,6 +91,7 @@ class Dialogue {
   bool closing = false;  ///< the input is not looked at any more; what is in `out` is still sent
   bool waits = false;    ///< the input may have a whole command that is not answered yet, since the dialogue was full
   std::size_t answered_keys = 0;     ///< of the lookup at the front of the input
+  std::size_t answered_last = 0;     ///< those among them that were answered in the last turn
   std::size_t needed = 0;            ///< bytes of input before another look can get further
   std::optional<Protocol> protocol;  ///< nothing: no byte has come
   RespVersion resp_version = RespVersion::kResp2;

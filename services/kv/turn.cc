@@ -88,11 +88,14 @@ Turn::Taken Turn::take_memcached(Dialogue& dialogue, std::size_t ahead) {
         return Taken::kAnswered;
       }
     }
-    for (std::size_t i = first; i < command.keys.size(); ++i) keys_.push_back(server_.store().key(command.keys[i]));
+    const std::size_t end = end_of_part(dialogue, first, command.keys.size());
+    for (std::size_t i = first; i < end; ++i) keys_.push_back(server_.store().key(command.keys[i]));
     lookups_.push_back({.kind = Lookup::Kind::kMemcached,
                         .dialogue = &dialogue,
                         .command = command_count_++,
-                        .keys = command.keys.size() - first,
+                        .first = first,
+                        .keys = end - first,
+                        .whole = end == command.keys.size(),
                         .used = parsed.used});
     return Taken::kInBatch;
   }
@@ -133,11 +136,14 @@ Turn::Taken Turn::take_resp(Dialogue& dialogue, std::size_t ahead) {
     const bool in_input = resp_[0].data() >= input.data() && resp_[0].data() < input.data() + input.size();
     if (!in_input && ahead != 0) return Taken::kMustWait;
     const std::size_t first = ahead == 0 ? dialogue.answered_keys : 0;
-    for (std::size_t i = first + 1; i < resp_.size(); ++i) keys_.push_back(server_.store().key(resp_[i]));
+    const std::size_t end = end_of_part(dialogue, first, resp_.size() - 1);
+    for (std::size_t i = first; i < end; ++i) keys_.push_back(server_.store().key(resp_[i + 1]));
     lookups_.push_back({.kind = is_mget(resp_) ? Lookup::Kind::kMget : Lookup::Kind::kGet,
                         .dialogue = &dialogue,
                         .command = 0,
-                        .keys = resp_.size() - 1 - first,
+                        .first = first,
+                        .keys = end - first,
+                        .whole = end == resp_.size() - 1,
                         .used = parsed.used});
     if (in_input) return Taken::kInBatch;
     run_batch();
@@ -148,6 +154,19 @@ Turn::Taken Turn::take_resp(Dialogue& dialogue, std::size_t ahead) {
   if (resp_.size() != 0) kv::answer(desk(), resp_, dialogue);
   dialogue.drop(parsed.used);
   return Taken::kAnswered;
+}
+
+/// Returns the end of the keys, from `first` to `all`, that go into the batch. If the last turn could answer only a
+/// part, since the answers were too long, the others wait: each turn looks up about twice as many as the last one has
+/// answered.
+std::size_t Turn::end_of_part(const Dialogue& dialogue, std::size_t first, std::size_t all) {
+  constexpr std::size_t kFewest = 16;
+  return first == 0 ? all : std::min(all, first + 2 * dialogue.answered_last + kFewest);
+}
+
+void Turn::hold_back(Dialogue& dialogue, const Lookup& lookup) {
+  dialogue.answered_last = dialogue.answered_keys - lookup.first;
+  dialogue.hold_back(dialogue.answered_keys);
 }
 
 void Turn::append_item(const Lookup& lookup, std::size_t key, const std::optional<Item>& item) {
@@ -194,7 +213,7 @@ void Turn::run_batch() {
     for (std::size_t i = 0; i < items.size(); ++i) {
       const Lookup& lookup = lookups_[at];
       Dialogue& dialogue = *lookup.dialogue;
-      if (!dialogue.waits && dialogue.full()) dialogue.hold_back(dialogue.answered_keys);
+      if (!dialogue.waits && dialogue.full()) hold_back(dialogue, lookup);
       if (!dialogue.waits) {
         if (lookup.kind == Lookup::Kind::kMget && dialogue.answered_keys == 0) append_mget_head(dialogue, lookup.keys);
         append_item(lookup, first + i, items[i]);
@@ -203,6 +222,7 @@ void Turn::run_batch() {
       if (++of_lookup < lookup.keys) continue;
       of_lookup = 0;
       ++at;
+      if (!dialogue.waits && !lookup.whole) hold_back(dialogue, lookup);
       if (dialogue.waits) continue;
       if (lookup.kind == Lookup::Kind::kMemcached) append_lookup_end(dialogue.out, commands_[lookup.command]);
       dialogue.answered_keys = 0;

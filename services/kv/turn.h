@@ -51,7 +51,9 @@ class Turn {
     Kind kind;
     Dialogue* dialogue;
     std::size_t command;  ///< kMemcached: its place in commands_
-    std::size_t keys;     ///< that are in the batch: those that are not answered yet
+    std::size_t first;    ///< key that is in the batch: those before it are answered
+    std::size_t keys;     ///< that are in the batch
+    bool whole;           ///< they are all that are left
     std::size_t used;     ///< bytes of input
   };
   /// The outcome of a look at the next command of a dialogue.
@@ -77,6 +79,8 @@ class Turn {
   /// Looks up, in the way that the options say or that was faster lately, and calls visit(first, items).
   template <class Visit>
   void look_up(const Visit& visit);
+  [[nodiscard]] static std::size_t end_of_part(const Dialogue& dialogue, std::size_t first, std::size_t all);
+  static void hold_back(Dialogue& dialogue, const Lookup& lookup);
   void append_item(const Lookup& lookup, std::size_t key, const std::optional<Item>& item);
 
   [[nodiscard]] Desk desk() const { return {server_, session_, counts_, now_}; }

@@ -255,6 +255,22 @@ TEST_CASE("Each turn adds to the output of a full dialogue nothing, and to a fre
   CHECK(dialogue.answered_keys == 3);
 }
 
+TEST_CASE("A get whose answers take many turns looks its keys up about once") {
+  for (const bool resp : {false, true}) {
+    Played served(options_of(Gather::kTurn, 1000));
+    Conversation client(served);
+    REQUIRE(client.say("set a 0 0 300\r\n" + std::string(300, 'v') + "\r\n") == "STORED\r\n");
+    constexpr u64 kKeys = 2000;
+    std::string get = resp ? "MGET" : "get";
+    for (u64 i = 0; i < kKeys; ++i) get += " a";
+    Conversation other(served);
+    CHECK(other.say(get + "\r\n").size() > 300 * kKeys);
+    CHECK(served.counters().get_hits == kKeys);
+    // The first turn looks all up, and each later one sixteen more than it answers, or twice as many.
+    CHECK(served.counters().batched_keys < 12 * kKeys);
+  }
+}
+
 TEST_CASE("A client that never takes all of its answers does not make the output grow") {
   Played served(options_of(Gather::kTurn, 1000));
   Conversation client(served);
