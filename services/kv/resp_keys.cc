@@ -132,6 +132,9 @@ void scan(Call& call) {
       refuse(kSyntax);
   }
   if (most < 1) refuse(kSyntax);
+  // A match takes a time that grows with the product of pattern and key.
+  constexpr std::size_t kLongestPattern = 256;
+  if (pattern.size() > kLongestPattern) refuse("ERR the pattern is longer than 256 bytes");
   if (*cursor == 0) {
     call.dialogue.walk = call.desk.session.begin_walk();
     if (call.dialogue.walk == nullptr) refuse("ERR the index of this store cannot be walked");
@@ -140,7 +143,7 @@ void scan(Call& call) {
     refuse("ERR invalid cursor: a connection goes on with the last one that it has got");
   }
   // An answer cannot go on in a later turn, and keys may be long. So both the work and the answer have a bound.
-  constexpr i64 kMostWork = 4096, kStep = 64;
+  constexpr i64 kMostWork = 4096, kStep = 16;
   constexpr std::size_t kMostBytes = std::size_t{64} << 10;
   std::vector<std::string> keys;
   std::size_t bytes = 0;
@@ -148,9 +151,8 @@ void scan(Call& call) {
   for (i64 left = std::min(most, kMostWork); more && left > 0 && bytes < kMostBytes; left -= kStep) {
     more = call.desk.session.walk_on(*call.dialogue.walk, static_cast<std::size_t>(std::min(left, kStep)), call.now,
                                      [&](const Item& item) {
-                                       if (!strings || !matches(pattern, item.key())) return;
-                                       keys.emplace_back(item.key());
-                                       bytes += keys.back().size();
+                                       bytes += item.key().size();
+                                       if (strings && matches(pattern, item.key())) keys.emplace_back(item.key());
                                      });
   }
   call.dialogue.cursor = more ? call.dialogue.cursor + 1 : 0;
