@@ -6,6 +6,8 @@
 #include <cstdio>
 #include <exception>
 #include <memory>
+#include <new>
+#include <optional>
 #include <random>
 #include <string>
 #include <thread>
@@ -74,9 +76,19 @@ void serve(const ServeCommand& command, const StoreKinds& kinds) {
 
   const std::vector<Stop> stops(places.loops());
   std::vector<std::exception_ptr> failures(places.loops());
-  std::vector<std::thread> threads;
+  // Ends the loops also if a thread cannot be made.
+  struct Threads {
+    ~Threads() {
+      for (const Stop& stop : stops) stop.ask();
+      for (std::thread& thread : all) thread.join();
+    }
+    const std::vector<Stop>& stops;
+    std::vector<std::thread> all{};
+  };
+  std::optional<Threads> threads;
+  threads.emplace(stops);
   for (u32 i = 0; i < places.loops(); ++i) {
-    threads.emplace_back([&, i] {
+    threads->all.emplace_back([&, i] {
       try {
         Loop(server, places.network_of(i, stops[i]), stops[i]).run();
       } catch (...) {
@@ -88,8 +100,7 @@ void serve(const ServeCommand& command, const StoreKinds& kinds) {
   for (const Address& address : command.addresses) std::fprintf(stderr, "serve: listens at %s\n", address.text.c_str());
   int signal = 0;
   sigwait(&ends, &signal);
-  for (const Stop& stop : stops) stop.ask();
-  for (std::thread& thread : threads) thread.join();
+  threads.reset();
   for (const std::exception_ptr& failure : failures) {
     if (failure) std::rethrow_exception(failure);
   }
@@ -102,7 +113,7 @@ int run(const std::vector<std::string>& words) {
   const bool asks = !words.empty() && words.front() == "missing-pairs";  // asked by ./bench
   const ServeCommand command = parse_serve({words.begin() + asks, words.end()});
   if (command.help) {
-    std::fwrite(kServeHelp.data(), 1, kServeHelp.size(), stdout);
+    if (!asks) std::fwrite(kServeHelp.data(), 1, kServeHelp.size(), stdout);
   } else if (asks) {
     if (kinds.lacks(command.server.store))
       std::printf("%s:%s\n", command.server.store.index.name.c_str(), command.server.store.sync.name.c_str());
@@ -122,6 +133,9 @@ int main(int argc, char** argv) {
   } catch (const latchlab::InputError& error) {
     std::fprintf(stderr, "serve: %s\n", error.what());
     return 2;
+  } catch (const std::bad_alloc&) {
+    std::fprintf(stderr, "serve: memory is out\n");
+    return 1;
   } catch (const std::exception& error) {
     std::fprintf(stderr, "serve: %s\n", latchlab::printable(error.what()).c_str());
     return 1;

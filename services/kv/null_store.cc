@@ -83,6 +83,7 @@ StoreKind null_store_kind() {
             SpecReader reader(options.index, "store null");
             const u64 value_bytes = reader.number("value_size", 32, 0, kMostValueBytes);
             reader.finish();
+            SpecReader(options.sync, "policy " + options.sync.name + " of the store null").finish();
             return std::make_unique<NullStore>(value_bytes, seed);
           }};
 }

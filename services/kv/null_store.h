@@ -4,7 +4,8 @@
 // the client.
 //
 //     get of any key      one item, whose value is zeros: as many digits as the option value_size says, by default 32
-//     any change          answered as if it had been made: the key was absent if the command needs that, else present
+//     any change          answered as if it had been made on an absent key, or if that leaves the key absent, on one
+//                         with that item
 
 #include <memory>
 

@@ -65,8 +65,12 @@ void check(const ServeCommand& command, bool open) {
       throw InputError("--listen: " + address.text +
                        " lets other machines in; say by whom: --auth=FILE, or --open-to-the-network for all");
   }
-  if (!command.metrics.empty() && !command.metrics.front().is_local())
-    throw InputError("--metrics: " + command.metrics.front().text + " lets other machines in; only this one may");
+  if (command.metrics.empty()) return;
+  const Address& metrics = command.metrics.front();
+  if (metrics.is_mailboxes() || metrics.is_ucx())
+    throw InputError("--metrics: '" + metrics.text + "' does not take HTTP; write HOST:PORT or unix:PATH");
+  if (!metrics.is_local())
+    throw InputError("--metrics: " + metrics.text + " lets other machines in; only this one may");
 }
 
 }  // namespace
@@ -130,7 +134,7 @@ ServeCommand parse_serve(const std::vector<std::string>& words) {
     if (take == known.end()) {
       std::string all;
       for (const auto& [name, unused] : known) all += std::string(name) + "=, ";
-      throw InputError("serve: '" + word + "' has no meaning here; there are " + all + "--open-to-the-network");
+      throw InputError("'" + word + "' has no meaning here; there are " + all + "--open-to-the-network");
     }
     if (equals == word.npos || equals + 1 == word.size())
       throw InputError(word + " needs a value: " + std::string(take->first) + "=...");

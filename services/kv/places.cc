@@ -19,6 +19,7 @@ Places::Places(const ServeCommand& command)
       continue;
     }
     listeners_.resize(threads_);
+    if (threads_ > 1 && !address.is_unix()) check_free(address);
     for (u32 i = 0; i < threads_; ++i) {
       if (i == 0 || !address.is_unix()) files_.push_back(listen_at(address, threads_ > 1));
       listeners_[i].push_back(

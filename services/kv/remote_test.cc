@@ -1,5 +1,5 @@
 // Tests of the remote index (indexes/remote) beside our own server: each protocol over each transport, alone and over
-// partitions. The same runs against memcached and redis are in conformance_test.py.
+// partitions.
 #include "indexes/remote/remote.h"
 
 #include <cstddef>

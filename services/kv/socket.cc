@@ -57,6 +57,11 @@ File listen_at(const Address& address, bool shares_port) {
   return file;
 }
 
+void check_free(const Address& address) {
+  const std::optional<KernelAddress> name = kernel_address(address);
+  if (name) (void)bound_port(address, *name, false);
+}
+
 File accept_at(const Listener& listener) {
   File file(accept4(listener.file, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
   if (file) send_at_once(file, listener);

@@ -19,7 +19,9 @@ namespace latchlab::kv {
 /// processor cannot carry out.
 template <class Body>
 void check_index(const Spec& spec) {
-  if constexpr (requires { typename Body::Options; }) {
+  if constexpr (!requires { typename Body::Options; }) {
+    SpecReader(spec, "index " + spec.name).finish();
+  } else {
     const auto options = Body::Options::parse(spec);
     if constexpr (requires { options.widths(); }) {
       if (options.widths().key != 64 || options.widths().value != 64)

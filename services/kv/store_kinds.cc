@@ -32,7 +32,8 @@ const StoreKind& StoreKinds::find(const StoreOptions& options) const {
   };
   if (!indexes.contains(index))
     throw InputError("--index: there is no store over '" + index + "'; there are " + words(indexes));
-  throw InputError("--sync: " + index + " has no store under '" + policy + "'; there are " + words(policies));
+  throw InputError("--sync: " + index + " has no store under '" + policy + "'; " +
+                   (policies.size() == 1 ? "write --sync=" : "there are ") + words(policies));
 }
 
 bool StoreKinds::lacks(const StoreOptions& options) const {

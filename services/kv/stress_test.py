@@ -30,7 +30,7 @@ from conformance_test import SEED, SERVER, lacking
 THOROUGH = bool(os.environ.get("LATCHLAB_THOROUGH"))
 # The turn that reads a request answers it. One more may have begun before.
 MOST_TURNS = 2
-# The events that a loop takes from the kernel in a turn: kMostEvents in loop.cc.
+# The events that a loop takes from the kernel in a turn: kMostEvents in epoll_network.h.
 EVENTS = 512
 # What a connection may keep (Limits in server.h): unsent answers and the value that went beyond, and as much again that was sent and is
 # not dropped yet; an incomplete command, and what one turn has read. A buffer that grows doubles.
