@@ -22,7 +22,7 @@ and the most of the rounds. Kept results count, as those of experiments/multiget
 
 Exit status: 0; 1 if a run failed; 2 for wrong input; 130 after an interruption.
 """
-from input_error import end_when_interrupted, run_script
+from input_error import InputError, end_when_interrupted, run_script
 
 if __name__ == "__main__":
     end_when_interrupted("co-runner")   # before the other imports
@@ -45,7 +45,7 @@ from kept import Runs, parse, shown
 FOLDER = pathlib.Path(__file__).resolve().parent / "results/co-runner"
 NEIGHBOURS = ("none", "scalar", "memory")
 KEYS = 64
-ALONE_S = 1   # for which a neighbour runs beside a server that nobody asks
+PIECES = 20   # of work that a neighbour does beside a server that nobody asks
 
 
 @dataclass(frozen=True)
@@ -69,6 +69,13 @@ class Neighbour:
     def read(self):
         for line in self.process.stdout:
             self.pieces.append(tuple(map(int, line.split())))
+
+    def work(self, pieces):
+        """Waits until it has done so much."""
+        while self.process is not None and len(self.pieces) < pieces:
+            if self.process.poll() is not None:
+                raise InputError(f"the neighbour ended with status {self.process.returncode}")
+            time.sleep(0.01)
 
     def end(self):
         if self.process is not None:
@@ -111,8 +118,7 @@ def measure(bench, options, point, mode, folder):
         neighbour = Neighbour(point.neighbour, processor)
         try:
             begin = time.monotonic_ns()
-            if point.neighbour != "none":
-                time.sleep(ALONE_S)
+            neighbour.work(PIECES)
             alone = neighbour.piece_ns(begin, time.monotonic_ns())
             document, rate, span = served.drive(bench, server, "get", KEYS, multiget.RECORDS[mode], multiget.WINDOW[mode], clients)
         finally:
@@ -144,7 +150,7 @@ def main(bench, *arguments):
     servers = [*options, *served.installed_peers("co-runner")]
     if not served.build(bench, options, folder):
         return 1
-    runs, failed = Runs(folder, Point), False
+    runs, failed = Runs(folder, Point, mode), False
     points = [Point(*of) for of in itertools.product(servers, NEIGHBOURS)]
     for number in range(1, multiget.ROUNDS[mode] + 1):
         for point in random.Random(number).sample(points, len(points)):

@@ -27,19 +27,21 @@ def parse(arguments, folder):
 
 class Runs:
     """The runs that FOLDER/results.jsonl keeps, and those that are added to it: for each point (a dataclass) and round, an outcome, which is
-    a dictionary. All are of one build."""
+    a dictionary. All are of one build and one mode."""
 
-    def __init__(self, folder, point_type):
-        self.path, self.kept, self.build = folder / "results.jsonl", {}, None
+    def __init__(self, folder, point_type, mode):
+        self.path, self.mode, self.kept, self.build = folder / "results.jsonl", mode, {}, None
         if not self.path.exists():
             return
         for number, line in enumerate(self.path.read_text().splitlines(), 1):
             try:
                 run = json.loads(line)
                 self.kept[point_type(**run["point"]), run["round"]] = run["outcome"]
-                self.build = run["build"]
+                self.build, kept_mode = run["build"], run["mode"]
             except (ValueError, KeyError, TypeError):
                 raise InputError(f"{self.path}: line {number} is not one of a run; remove it") from None
+            if kept_mode != mode:
+                raise InputError(f"{self.path} has runs in the mode {kept_mode}, and this is {mode}: give another --out, or move the file away")
 
     def add(self, point, number, outcome, build):
         """Keeps a run. `build` is that of the harness's document."""
@@ -47,7 +49,7 @@ class Runs:
         if self.build not in (None, build):
             raise InputError(f"{self.path} has runs of commit {self.build}, and this is {build}: give another --out, or move the file away")
         with self.path.open("a") as file:
-            file.write(json.dumps({"build": build, "point": asdict(point), "round": number, "outcome": outcome}) + "\n")
+            file.write(json.dumps({"build": build, "mode": self.mode, "point": asdict(point), "round": number, "outcome": outcome}) + "\n")
         self.build, self.kept[point, number] = build, outcome
 
     def points(self):

@@ -15,14 +15,14 @@ in random order, on a server of its own that is loaded first.
                 and without: gets of 64 keys through shared memory. Not with --quick: simdht of each shape by the widest kernels
     load        gets of 1 and of 64 keys under 20, 40, 60 and 80 % of what memcached serves at most, where memcached is installed
     records     10 M; --quick: 1 M
-    rounds      10; --quick: 3
+    rounds      10; --quick: 3. A run takes 6 s with 1 M records, and 30 s with 10 M
 
 Server time is that of all threads of the server (schedstat) over the keys looked up or set in the same span, inside the measured phase.
 Our servers say besides how their turns divide (docs/server.md).
 
 FOLDER, by default experiments/results/multiget, gets results.jsonl (a line for each run), figure.svg and .png. The text on stdout has
 medians with the least and the most of the rounds, and the ratios that SimdHT-Bench is about. Kept results count, so after an interruption
-the same command goes on where it stopped; they must be of the same commit.
+the same command goes on where it stopped; they must be of the same commit, and all with --quick or all without.
 
 A server needs a processor of its own, and so do the clients: fewer than two processors are refused.
 Exit status: 0; 1 if a run failed; 2 for wrong input; 130 after an interruption.
@@ -55,7 +55,7 @@ ISAS = ("scalar", "sse4.2", "avx2", "avx512")
 CPU_FLAGS = {"sse4.2": "sse4_2", "avx2": "avx2", "avx512": "avx512f"}
 SHAPES = ("2x1", "3x1", "4x1", "2x2", "2x4", "2x7", "2x8", "3x2", "3x4")
 TRANSPORTS = ("unix", "shm")   # besides TCP
-LOADED = 64                    # keys a request where load, transports and instruction sets are looked at
+LOADED = 64                    # keys a request where instruction sets are looked at, and beside others transports and load
 SHARES = (0.2, 0.4, 0.6, 0.8)  # of memcached's most
 PERCENTS = (50, 95, 99)
 PUBLISHED = (1.45, 2.04)       # SimdHT-Bench: server throughput of SIMD tables over MemC3
@@ -239,7 +239,7 @@ def main(bench, *arguments):
     options = OURS | NULL | by_isa
     if not served.build(bench, options, folder):
         return 1
-    runs, failed = Runs(folder, Point), False
+    runs, failed = Runs(folder, Point, mode), False
     for points in points_of(mode, peers, by_isa):
         most = {keys: statistics.median(runs.values(Point("memcached", keys), "keys_s") or [0]) for keys in (1, LOADED)}
         for number in range(1, ROUNDS[mode] + 1):

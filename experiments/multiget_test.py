@@ -3,6 +3,7 @@ import contextlib
 import io
 import os
 import pathlib
+import socket
 import subprocess
 import sys
 import tempfile
@@ -35,28 +36,33 @@ class Folder(unittest.TestCase):
 
 class Kept(Folder):
     def test_runs_are_kept_by_point_and_round(self):
-        runs = kept.Runs(self.folder, Point)
+        runs = kept.Runs(self.folder, Point, "quick")
         a, b = Point("cuckoo, turn", 64), Point("memcached", 64)
         for number, (ours, theirs) in enumerate(((100, 400), (200, 600)), 1):
             runs.add(a, number, outcome(ours), BUILD)
             runs.add(b, number, outcome(theirs), BUILD)
         runs.add(a, 3, outcome(1), BUILD)
-        again = kept.Runs(self.folder, Point)
+        again = kept.Runs(self.folder, Point, "quick")
         self.assertEqual(again.kept, runs.kept)
         self.assertEqual(again.values(a, "server_ns"), [100, 200, 1])
         self.assertEqual(again.values(a, "p95_us"), [])
         self.assertEqual(again.ratios(b, a, "server_ns"), [4, 3])   # the third round lacks one
 
     def test_runs_of_another_build_are_not_mixed(self):
-        kept.Runs(self.folder, Point).add(Point("null", 1), 1, outcome(1), BUILD)
+        kept.Runs(self.folder, Point, "quick").add(Point("null", 1), 1, outcome(1), BUILD)
         for other in ({"commit": "abd", "dirty": False}, {"commit": "abc", "dirty": True}):
             with self.assertRaisesRegex(InputError, "has runs of commit abc, and this is ab[cd].?: give another --out"):
-                kept.Runs(self.folder, Point).add(Point("null", 1), 2, outcome(1), other)
+                kept.Runs(self.folder, Point, "quick").add(Point("null", 1), 2, outcome(1), other)
+
+    def test_runs_of_another_mode_are_not_mixed(self):
+        kept.Runs(self.folder, Point, "quick").add(Point("null", 1), 1, outcome(1), BUILD)
+        with self.assertRaisesRegex(InputError, "has runs in the mode quick, and this is full: give another --out"):
+            kept.Runs(self.folder, Point, "full")
 
     def test_a_line_that_is_no_run_is_refused(self):
         (self.folder / "results.jsonl").write_text('{"round": 1}\n')
         with self.assertRaisesRegex(InputError, "line 1 is not one of a run"):
-            kept.Runs(self.folder, Point)
+            kept.Runs(self.folder, Point, "quick")
 
     def test_wrong_use_is_one_line(self):
         for words, said in ((["--fast"], "'--fast' has no meaning here"), (["--out=/proc/no/such"], "--out: /proc/no/such: ")):
@@ -81,7 +87,7 @@ class Multiget(Folder):
         self.assertEqual(multiget.extent(histogram), [1, 1.85, 9])
 
     def test_report_has_ratios_of_rounds(self):
-        runs = kept.Runs(self.folder, Point)
+        runs = kept.Runs(self.folder, Point, "quick")
         for number in (1, 2):
             runs.add(Point("cuckoo, turn", 64), number, outcome(100 * number), BUILD)
             runs.add(Point("memcached", 64), number, outcome(500), BUILD)
@@ -92,6 +98,15 @@ class Multiget(Folder):
         self.assertIn(" 64 keys: memcached's server time over ours with batches: 3.75 (2.50 to 5.00)\n", text)
         self.assertIn(" 64 keys: simdht 2x4, avx2 over scalar, --gather=turn: throughput in shared memory: 1.50 (1.50 to 1.50)\n", text)
         self.assertRegex(text, r"get memcached +64 keys, tcp, 80 % load +10 20 30; 1 12 40\n")
+
+    def test_a_server_that_leaves_is_one_line(self):
+        server = served.Server.__new__(served.Server)
+        server.name, server.resp = "null", False
+        server.control, other = socket.socketpair()
+        with server.control, other:
+            other.shutdown(socket.SHUT_WR)
+            with self.assertRaisesRegex(InputError, "null has closed its connection"):
+                server.counts()
 
     def test_a_phase_is_found_by_the_keys_that_were_counted(self):
         watch = served.Watch(None, "get")
@@ -116,7 +131,7 @@ class CoRunner(Folder):
         self.assertIsNone(neighbour.piece_ns(330, 400))
 
     def test_report_divides_by_the_same_round_without_neighbour(self):
-        runs = kept.Runs(self.folder, co_runner.Point)
+        runs = kept.Runs(self.folder, co_runner.Point, "quick")
         for number, (alone, beside) in enumerate(((100, 150), (200, 220)), 1):
             for neighbour, ns, loses in (("none", alone, None), ("memory", beside, 1.25)):
                 runs.add(co_runner.Point("null", neighbour), number, {"server_ns": ns, "keys_s": 1e6, "loses": loses}, BUILD)
@@ -125,8 +140,7 @@ class CoRunner(Folder):
     def test_neighbours_work(self):
         for kind in ("scalar", "memory"):
             neighbour = co_runner.Neighbour(kind, min(os.sched_getaffinity(0)))
-            while len(neighbour.pieces) < 3:
-                self.assertIsNone(neighbour.process.poll())
+            neighbour.work(3)
             neighbour.end()
             self.assertGreater(neighbour.piece_ns(0, 1 << 63), 0)
 
@@ -146,7 +160,7 @@ class End(Folder):
         told = subprocess.run(words, capture_output=True, text=True, check=False).stderr
         if "is not in this build, which has a part of all pairs" in told and not os.environ.get("LATCHLAB_SKIP_NOTHING"):
             self.skipTest(told.strip())
-        for module, settings in ((multiget, {"RECORDS": {"quick": "10K"}, "WINDOW": SHORT, "ROUNDS": {"quick": 1}}), (co_runner, {"ALONE_S": .2})):
+        for module, settings in ((multiget, {"RECORDS": {"quick": "10K"}, "WINDOW": SHORT, "ROUNDS": {"quick": 1}}), (co_runner, {"PIECES": 2})):
             patched = mock.patch.multiple(module, **settings)
             patched.start()
             self.addCleanup(patched.stop)
@@ -159,7 +173,7 @@ class End(Folder):
     def test_multiget_measures_and_goes_on(self):
         points = ([Point("cuckoo, turn", 16), Point("null", 16, "shm"), Point("cuckoo, turn", 16, verb="set"), Point("2x4 scalar, off", 64, "shm")],
                   [Point("cuckoo, turn", 1, "tcp", .5)])
-        self.assertEqual(kept.Runs(self.folder, Point).points(), [])
+        self.assertEqual(kept.Runs(self.folder, Point, "quick").points(), [])
         with mock.patch.object(multiget, "points_of", lambda *_: points), mock.patch.object(multiget, "draw", mock.Mock(side_effect=ImportError)), \
              mock.patch.object(multiget, "isas_here", lambda: ["scalar"]), mock.patch.object(served, "build", lambda *_: True), \
              mock.patch.object(kept.Runs, "values", lambda runs, point, what, values=kept.Runs.values:
@@ -174,7 +188,7 @@ class End(Folder):
             self.run_script(multiget)
             self.assertEqual(path.read_text(), lines)
         [loaded] = points[1]
-        self.assertGreater(kept.Runs(self.folder / "out", Point).values(loaded, "p95_us")[0], 0)
+        self.assertGreater(kept.Runs(self.folder / "out", Point, "quick").values(loaded, "p95_us")[0], 0)
 
     def test_co_runner_measures_both(self):
         with mock.patch.object(multiget, "OURS", {"cuckoo, turn": ["--index=cuckoo", "--sync=olc"]}), mock.patch.object(multiget, "NULL", {}), \
@@ -182,9 +196,9 @@ class End(Folder):
              mock.patch.object(served, "build", lambda *_: True):
             status, out = self.run_script(co_runner)
         self.assertEqual(status, 0, out)
-        runs = kept.Runs(self.folder / "out", co_runner.Point)
+        runs = kept.Runs(self.folder / "out", co_runner.Point, "quick")
         self.assertEqual(len(runs.kept), 3)
-        self.assertGreater(runs.values(co_runner.Point("cuckoo, turn", "memory"), "loses")[0], 0)
+        self.assertEqual({point.neighbour for point in runs.points()}, set(co_runner.NEIGHBOURS))
 
 
 if __name__ == "__main__":

@@ -2,12 +2,13 @@
 a line for each: when it ended (CLOCK_MONOTONIC, ns), and the processor time that it took (ns).
 
     scalar    arithmetic on a few numbers: needs the core alone
-    memory    copies 64 MiB: needs the bandwidth of the memory, and what is left of the caches
+    memory    copies 8 MiB of 256: needs the bandwidth of the memory, and what is left of the caches
 """
+import itertools
 import sys
 import time
 
-COPIED = 64 << 20
+COPIED, ALL = 8 << 20, 256 << 20
 ADDITIONS = 200_000
 
 
@@ -18,17 +19,20 @@ def scalar():
     return total
 
 
-def memory_of(size):
-    source, target = bytearray(b"x") * size, memoryview(bytearray(size))
+def memory():
+    """Returns a function that copies the next part of a memory to another."""
+    source, target = memoryview(bytearray(b"x") * ALL), memoryview(bytearray(ALL))
+    parts = itertools.cycle(range(0, ALL, COPIED))
 
     def copy():
-        target[:] = source
+        part = next(parts)
+        target[part:part + COPIED] = source[part:part + COPIED]
 
     return copy
 
 
 def main(kind):
-    work = scalar if kind == "scalar" else memory_of(COPIED)
+    work = scalar if kind == "scalar" else memory()
     while True:
         begin = time.thread_time_ns()
         work()

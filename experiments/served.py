@@ -81,7 +81,10 @@ class Server:
         self.control.sendall(b"INFO everything\r\n" if self.resp else b"stats\r\n")
         text, whole = b"", None   # the answer, and how long it is, once that is known
         while not (text.endswith(b"\r\nEND\r\n") if not self.resp else whole and len(text) >= whole):
-            text += self.control.recv(1 << 16)
+            more = self.control.recv(1 << 16)
+            if not more:
+                raise InputError(f"{self.name} has closed its connection")
+            text += more
             if self.resp and whole is None and b"\r\n" in text:   # $BYTES, the text, a line end
                 head = text.index(b"\r\n")
                 whole = head + 2 + int(text[1:head]) + 2
@@ -113,7 +116,10 @@ class Watch(threading.Thread):
 
     def run(self):
         while not self.ends.wait(POLL_S):
-            ns, counts = self.server.processor_ns(), self.server.counts()
+            try:
+                ns, counts = self.server.processor_ns(), self.server.counts()
+            except (OSError, InputError):
+                return   # the server has ended, and the client will say so
             self.looks.append({"at": time.monotonic_ns(), "ns": ns, "keys": self.server.keys(self.verb, counts),
                                **{part: counts.get(f"{part}_ns", 0) for part in PARTS}, "timed_keys": counts.get("timed_keys", 0)})
 
