@@ -1,0 +1,279 @@
+#pragma once
+// A reservation station: the operations of one batch, which are those of one thread, meet in a small table before they
+// reach the index. Those of one key are a chain. A chain is one operation of the index: the first operation gets the
+// value that is there, each later one the value that the one before has left, and the last value is written back.
+//
+//     batch      get a   put b 1   add a 2   get b   put c 5   get d
+//     chains     a: get, add 2     b: put 1, get     c: put 5  | d: get
+//     index      modify(a)         modify(b)         modify(c) | find_batch(d)
+//
+//   1. The operations of a chain take effect at one moment, in the order of the batch: inside one attempt of the
+//   policy,
+//      or at one find. So a batch is linearizable under every policy under which modify and find are.
+//   2. Chains take effect in any order. So operations of different keys in one batch are concurrent.
+//   3. An operation is answered after its chain was written back. Before, another thread could still see the value from
+//      before.
+//
+// An operation is a function `next(i, before)` of operation i and the value of its key, nothing if it is absent. It
+// returns the value that the operation leaves. It runs inside attempts (sync/change.h): it is pure, does not throw, and
+// may run more than once.
+//
+// A batch costs a hash and a look at the table for each operation. What it saves is every operation but one of each
+// key. It pays if many keys are equal, or if a line that many threads change moves once a batch.
+//
+// Source: KV-Direct (B. Li et al., SOSP 2017), whose station is in hardware: 1,024 slots, 256 operations in flight.
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <span>
+#include <string_view>
+#include <type_traits>
+
+#include "src/base/batch_room.h"
+#include "src/base/batching.h"
+#include "src/base/hash.h"
+#include "src/base/types.h"
+#include "src/base/words.h"
+#include "sync/attempt.h"
+#include "sync/change.h"
+#include "sync/station_seeded_bugs.h"
+
+namespace latchlab {
+
+/// How the operations of a batch meet.
+enum class StationMode : u8 {
+  kOff,    ///< not at all: the caller runs each by itself
+  kStall,  ///< an operation on a key with one under way waits until that is done, and so do those behind it
+  kOn,
+  kAuto  ///< kOn while many operations of recent batches had the key of another, else kOff
+};
+
+/// When an operation is answered.
+enum class StationOrder : u8 {
+  kRequest,    ///< all in the order of the batch, after the last chain
+  kCompletion  ///< each after its own chain
+};
+
+struct StationOptions {
+  StationMode mode = StationMode::kOff;
+  StationOrder order = StationOrder::kRequest;
+
+  friend bool operator==(const StationOptions&, const StationOptions&) = default;
+};
+
+/// What a station has done. Applied over issued is the share of operations that have reached the index.
+struct StationCounters {
+  u64 issued = 0;   ///< operations that met in the station
+  u64 applied = 0;  ///< operations of the index that were made of them
+};
+
+/// The station of one thread. `Index` finds and modifies in batches (kFindsBatches, kModifiesBatches).
+template <class Index, class Flag = std::false_type>
+class Station {
+  using Bugs = station::BugFlags<Flag>;
+  using Raw = typename Index::Raw;
+  using ThreadState = typename Index::ThreadState;
+
+ public:
+  static constexpr u32 kSlots = 1024;
+  static constexpr u32 kMostInFlight = kMostInCall;
+
+  explicit Station(const StationOptions& options = {}) : options_(options) {}
+
+  const StationCounters& counters() const { return counters_; }
+
+  /// Returns true if the next batch shall run here. An automatic station takes one batch in kOneIn while it is off.
+  [[nodiscard]] bool wants() {
+    if (options_.mode != StationMode::kAuto) return options_.mode != StationMode::kOff;
+    return on_ || refused_++ % kOneIn == 0;
+  }
+
+  /// Runs a batch of up to kMostInFlight operations. `changes[i]` says whether operation i may change something. Calls
+  /// answer(i, before) once for each, with the value that it has got; `answer` must not throw. Throws what the index
+  /// throws. Then some chains have taken effect, and those among them that found or left a value are answered. Takes
+  /// O(operations) beside the operations of the index.
+  template <class Next, class Answer>
+  void run(Index& index, ThreadState& me, std::span<const Raw> keys, std::span<const bool> changes, const Next& next,
+           BatchOrder order, const Answer& answer) {
+    static_assert(noexcept(next(std::size_t{}, Found())) && noexcept(answer(std::size_t{}, Found())));
+    counters_.issued += keys.size();
+    for (std::size_t first = 0; first < keys.size();) {
+      const std::size_t count = form_chains(keys, changes, first);
+      if (options_.mode == StationMode::kAuto) learn(count);
+      const Answers<Answer> answers{*this, first, count, answer};
+      apply(index, me, keys, next, order, answers);
+      first += count;
+    }
+  }
+
+ private:
+  using Number = u16;  // of an operation in its batch, or of a chain
+  static constexpr Number kNone = 0xffff;
+  static constexpr u32 kOneIn = 32;
+  // An automatic station goes on if so many operations in 256 had the key of another, and off if fewer had.
+  static constexpr u32 kOnFrom = 26, kOffBelow = 13;
+
+  struct Chain {
+    Number first, last;  // operations
+    bool changes;        // one of them may change something
+  };
+  struct Slot {
+    u32 round = 0;  // that has used the slot
+    Number chain = 0;
+  };
+
+  /// Gives the answers of a round.
+  template <class Answer>
+  class Answers {
+   public:
+    Answers(Station& station, std::size_t first, std::size_t count, const Answer& answer)
+        : station_(station), first_(first), count_(count), answer_(answer) {
+      std::fill_n(station.done_.begin() + first, count, false);
+    }
+    Answers(const Answers&) = delete;
+    Answers& operator=(const Answers&) = delete;
+    /// Answers in the order of the batch what has been done, also if the index has thrown.
+    ~Answers() {
+      if (station_.options_.order != StationOrder::kRequest) return;
+      for (std::size_t i = first_; i < first_ + count_; ++i) {
+        if (station_.done_[i]) answer_(i, station_.before_[i]);
+      }
+    }
+    /// Notes that a chain has taken effect.
+    void done(const Chain& chain) const {
+      for (Number i = chain.first; i != kNone; i = station_.behind_[i]) {
+        if (Bugs::kAnswerEarly && station_.done_[i]) continue;
+        station_.done_[i] = true;
+        if (station_.options_.order == StationOrder::kCompletion) answer_(i, station_.before_[i]);
+      }
+    }
+
+   private:
+    Station& station_;
+    const std::size_t first_, count_;
+    const Answer& answer_;
+  };
+
+  static u64 hash_of(const Raw& key) {
+    if constexpr (std::is_same_v<Raw, std::string_view>) {
+      return hash_bytes(key, 0);
+    } else {
+      return mix64(key);
+    }
+  }
+
+  /// Forms the chains of the operations from `first` on: of all, or if they stall, of as many as have different keys.
+  /// Returns how many operations those are.
+  std::size_t form_chains(std::span<const Raw> keys, std::span<const bool> changes, std::size_t first) {
+    if (++round_ == 0) slots_.fill({}), round_ = 1;
+    chains_ = 0;
+    for (std::size_t i = first; i < keys.size(); ++i) {
+      u64 at = hash_of(keys[i]) % kSlots;
+      const auto other = [&](const Slot& slot) {
+        return Bugs::kTwoChains || keys[chain_[slot.chain].first] != keys[i];
+      };
+      while (slots_[at].round == round_ && other(slots_[at])) at = (at + 1) % kSlots;
+      const bool joins = slots_[at].round == round_;
+      if (joins && options_.mode == StationMode::kStall) return i - first;
+      const auto number = static_cast<Number>(i);
+      behind_[i] = kNone;
+      if (joins) {
+        Chain& chain = chain_[slots_[at].chain];
+        behind_[chain.last] = number;
+        chain.last = number;
+        chain.changes |= changes[i];
+      } else {
+        slots_[at] = {round_, static_cast<Number>(chains_)};
+        chain_[chains_++] = {number, number, changes[i]};
+      }
+    }
+    return keys.size() - first;
+  }
+
+  /// Decides by the share of operations whose key another has. While the station is off, by that of the last batch.
+  void learn(std::size_t operations) {
+    const auto share = static_cast<u32>((operations - chains_) * 256 / operations);
+    share_ = on_ ? (7 * share_ + share) / 8 : share;
+    on_ = share_ >= (on_ ? kOffBelow : kOnFrom);
+  }
+
+  /// Lets the chains take effect: those that only get by lookups, then the others by changes.
+  template <class Next, class Answer>
+  void apply(Index& index, ThreadState& me, std::span<const Raw> keys, const Next& next, BatchOrder order,
+             const Answers<Answer>& answers) {
+    counters_.applied += chains_;
+    const BatchRoom<Raw, kMostInFlight> heads(chains_);
+    const BatchRoom<const Chain*, kMostInFlight> chains(chains_);
+    std::size_t gets = 0, all = 0;
+    const auto collect = [&](bool changes) {
+      for (std::size_t c = 0; c < chains_; ++c) {
+        if (chain_[c].changes != changes) continue;
+        heads.all()[all] = keys[chain_[c].first];
+        chains.all()[all++] = &chain_[c];
+      }
+    };
+    collect(false);
+    gets = all;
+    collect(true);
+    if (gets != 0) {
+      const BatchRoom<Found, kMostInFlight> found(gets);
+      index.find_batch(me, heads.all().first(gets), found.all(), order);
+      for (std::size_t c = 0; c < gets; ++c) {
+        const Chain& chain = *chains.all()[c];
+        for (Number i = chain.first; i != kNone; i = behind_[i]) before_[i] = found.all()[c];
+        answers.done(chain);
+      }
+    }
+    if (gets != all) change(index, me, heads.all().subspan(gets), chains.all().subspan(gets), next, order, answers);
+  }
+  template <class Next, class Answer>
+  void change(Index& index, ThreadState& me, std::span<const Raw> keys, std::span<const Chain* const> chains,
+              const Next& next, BatchOrder order, const Answers<Answer>& answers) {
+    const auto run_chain = [&](std::size_t c, const Found& before) noexcept {
+      Found value = before;
+      for (Number i = chains[c]->first; i != kNone; i = behind_[i]) {
+        before_[i] = value;
+        const Found after = next(i, value);
+        if (!Bugs::kForwardErased || after) value = after;
+      }
+      return value;
+    };
+    const BatchRoom<Modified, kMostInFlight> modified(chains.size());
+    if (Bugs::kAnswerEarly) {
+      const auto look = [&](std::size_t c, const Found& before) noexcept { return (void)run_chain(c, before), before; };
+      index.modify_batch(me, keys, modified.all(), look, order);
+      for (const Chain* chain : chains) answers.done(*chain);
+    }
+    // If the index throws, the chains before that one have taken effect. One that found nothing and left nothing counts
+    // as not run.
+    struct Done {
+      ~Done() {
+        for (std::size_t c = 0; c < chains.size(); ++c) {
+          if (all || modified[c].before || modified[c].after) answers.done(*chains[c]);
+        }
+      }
+      const std::span<const Chain* const> chains;
+      const std::span<const Modified> modified;
+      const Answers<Answer>& answers;
+      bool all = false;
+    };
+    Done done{chains, modified.all(), answers};
+    index.modify_batch(me, keys, modified.all(), run_chain, order);
+    done.all = true;
+  }
+
+  const StationOptions options_;
+  bool on_ = false;
+  u32 share_ = 0;    // of operations whose key another has, in 1/256
+  u32 refused_ = 0;  // batches, while the station was off
+  u32 round_ = 0;
+  std::size_t chains_ = 0;
+  std::array<Slot, kSlots> slots_{};
+  std::array<Chain, kMostInFlight> chain_;
+  std::array<Number, kMostInFlight> behind_;  // the next operation of the chain
+  std::array<Found, kMostInFlight> before_;
+  std::array<bool, kMostInFlight> done_;
+  StationCounters counters_;
+};
+
+}  // namespace latchlab
