@@ -33,33 +33,12 @@
 #include "src/base/batching.h"
 #include "src/base/hash.h"
 #include "src/base/types.h"
-#include "src/base/words.h"
 #include "sync/attempt.h"
 #include "sync/change.h"
+#include "sync/station_options.h"
 #include "sync/station_seeded_bugs.h"
 
 namespace latchlab {
-
-/// How the operations of a batch meet.
-enum class StationMode : u8 {
-  kOff,    ///< not at all: the caller runs each by itself
-  kStall,  ///< an operation on a key with one under way waits until that is done, and so do those behind it
-  kOn,
-  kAuto  ///< kOn while many operations of recent batches had the key of another, else kOff
-};
-
-/// When an operation is answered.
-enum class StationOrder : u8 {
-  kRequest,    ///< all in the order of the batch, after the last chain
-  kCompletion  ///< each after its own chain
-};
-
-struct StationOptions {
-  StationMode mode = StationMode::kOff;
-  StationOrder order = StationOrder::kRequest;
-
-  friend bool operator==(const StationOptions&, const StationOptions&) = default;
-};
 
 /// What a station has done. Applied over issued is the share of operations that have reached the index.
 struct StationCounters {
@@ -82,10 +61,12 @@ class Station {
 
   const StationCounters& counters() const { return counters_; }
 
-  /// Returns true if the next batch shall run here. An automatic station takes one batch in kOneIn while it is off.
-  [[nodiscard]] bool wants() {
-    if (options_.mode != StationMode::kAuto) return options_.mode != StationMode::kOff;
-    return on_ || refused_++ % kOneIn == 0;
+  /// Returns how many batches shall run elsewhere before the next one that runs here; 0: the next one runs here. That
+  /// is more than 0 while an automatic station is off.
+  [[nodiscard]] u32 elsewhere() {
+    if (options_.mode != StationMode::kAuto || on_) return 0;
+    tries_ = !tries_;
+    return tries_ ? 0 : kOneIn - 1;
   }
 
   /// Runs a batch of up to kMostInFlight operations. `changes[i]` says whether operation i may change something. Calls
@@ -264,8 +245,8 @@ class Station {
 
   const StationOptions options_;
   bool on_ = false;
-  u32 share_ = 0;    // of operations whose key another has, in 1/256
-  u32 refused_ = 0;  // batches, while the station was off
+  u32 share_ = 0;  // of operations whose key another has, in 1/256
+  bool tries_ = false;
   u32 round_ = 0;
   std::size_t chains_ = 0;
   std::array<Slot, kSlots> slots_{};

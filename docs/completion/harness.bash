@@ -28,6 +28,7 @@ _harness() {
         --isa) words="scalar sse4.2 avx2 avx512" ;;
         --threads-per) words="run cluster socket" ;;
         --churn) words="none drift: flash:" ;;
+        --station) words="off stall on auto" ;;
         --clear-accessed) words="off" ;;
         --rows) words="off" ;;
         --latency) words="off sample: all" ;;
@@ -46,7 +47,7 @@ _harness() {
         experiment) words="--quick --full --dry-run --redraw --paper --width= --height= --font-size= --out= --machine= --beside= --on= --binary= --emit=" ;;
         export) words="--format= --series --out=" ;;
         doctor) words="--machine=" ;;
-        -* | @* | ab) words="--index= --isa= --sync= --threads= --machine= --threads-per= --pin= --smt= --alloc= --mem= --hugepages= --reclaim= --workload= --keys= --dist= --churn= --negative= --batch= --value-size= --records= --warmup= --time= --ops= --clear-accessed= --sample= --rows= --rate= --slo= --latency= --pmu= --seed= --history= --validate= --preempt --reps= --topology= --dry-run --out= --json --profile= --progress= --strict --fit" ;;
+        -* | @* | ab) words="--index= --isa= --sync= --threads= --machine= --threads-per= --pin= --smt= --alloc= --mem= --hugepages= --reclaim= --workload= --keys= --dist= --churn= --negative= --batch= --station= --value-size= --records= --warmup= --time= --ops= --clear-accessed= --sample= --rows= --rate= --slo= --latency= --pmu= --seed= --history= --validate= --preempt --reps= --topology= --dry-run --out= --json --profile= --progress= --strict --fit" ;;
       esac
       case $command in ab) words+=" --a= --b= --c= --replicates=" ;; esac
       [ "$COMP_CWORD" != 1 ] || words+=" --help --version"

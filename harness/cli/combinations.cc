@@ -162,6 +162,7 @@ std::string no_batch(const Combination& point) {
   for (u8 kind = 0; kind < kOpKinds; ++kind) {
     if (mix.ppm(OpKind{kind}) == Mix::kMillion) all = about(OpKind{kind});
   }
+  if (config.station.mode != StationMode::kOff) return "";  // it takes operations of any kinds, in either order
   if (!all.batches) {
     if (config.batch.order == BatchOrder::kSideBySide && point.pair.hints) return "";
     return fmt::format(
@@ -172,6 +173,27 @@ std::string no_batch(const Combination& point) {
   if (config.batch.order == BatchOrder::kSideBySide && !(all.changes() ? point.pair.hints : point.pair.side_by_side)) {
     return fmt::format("--batch: {} of {} do not go side by side; write --batch={}:in-turn",
                        all.changes() ? "changes" : "lookups", index, keys);
+  }
+  return "";
+}
+
+/// Returns why --station does not go with the rest.
+std::string no_station(const Combination& point) {
+  const Config& config = point.config;
+  if (config.station.mode == StationMode::kOff) return "";
+  if (config.batch.keys == 1) return "--station: the operations of a batch meet there; write --batch=64 with it";
+  if (config.batch.order == BatchOrder::kRolling || config.batch.order == BatchOrder::kAuto) {
+    return fmt::format("--station: it does not run batches that roll; write --batch={} or --batch={}:in-turn",
+                       config.batch.keys, config.batch.keys);
+  }
+  if (config.latency_every != 0) return "--latency: operations in a station are not timed; leave out one";
+  if (!point.pair.no_modify.empty())
+    return fmt::format("--station: it does not reach {}: {}", config.index.name, point.pair.no_modify);
+  for (const OpKind kind : {OpKind::kScan, OpKind::kRmw}) {
+    if (point.workload.mix().has(kind)) {
+      return fmt::format("--station: it does not reach the {} of --workload={}; leave it out",
+                         kind == OpKind::kScan ? "scans" : "rmw", config.workload.str());
+    }
   }
   return "";
 }
@@ -216,7 +238,7 @@ std::string no_popularity(const Combination& point) {
 }  // namespace
 
 std::string why_not_together(const Combination& point) {
-  for (const auto why : {not_reached, not_possible, no_open_loop, no_history, no_batch, no_popularity}) {
+  for (const auto why : {not_reached, not_possible, no_open_loop, no_history, no_station, no_batch, no_popularity}) {
     if (std::string line = why(point); !line.empty()) return line;
   }
   return "";

@@ -33,6 +33,16 @@ E parse_word(std::string_view option, const std::string& text) {
                                suggestion(text, words)));
 }
 
+/// Reads "off", "stall", "on" or "auto", and for the last three an order: "on,order=completion".
+StationOptions parse_station(const std::string& text) {
+  const Spec spec = parse_spec("--station", text);
+  StationOptions station{.mode = parse_word<StationMode>("--station", spec.name)};
+  SpecReader reader(spec, "--station=" + spec.name);
+  if (station.mode != StationMode::kOff) station.order = reader.word("order", station.order);
+  reader.finish();
+  return station;
+}
+
 /// Returns 0 for "off", else the result of `parse`, whose errors then name "off" too.
 u64 number_or_off(const std::string& text, const auto& parse) {
   if (text == "off") return 0;
@@ -104,6 +114,10 @@ const std::vector<OptionEntry>& option_rows() {
       {"batch", "K", "1",
        "operations whose cache misses overlap: 16 (side by side), 16:rolling, or auto; 16:in-turn; at most 64",
        [](Config& c, const std::string& v) { c.batch = parse_batch(v); }},
+      {"station", "KIND", "off",
+       "operations of a batch on one key: off (each for itself), on (one operation of the index), stall, auto; "
+       "on,order=completion",
+       [](Config& c, const std::string& v) { c.station = parse_station(v); }, "off stall on auto"},
       {"value-size", "BYTES", "8",
        "size of a value: 8 (a word in the index), or any other from 0 to 16Mi (in a store, to which a word leads)",
        [](Config& c, const std::string& v) { c.value_size = parse_value_size(v); }},

@@ -12,6 +12,12 @@ std::optional<Recording> Config::recording() const {
 
 KeyKind Config::key_kind() const { return KeySet::bytes(keys.name) ? KeyKind::kBytes : KeyKind::kU64; }
 
+std::string station_text(const StationOptions& station) {
+  std::string text(word(station.mode));
+  if (station.order != StationOrder::kRequest) text += fmt::format(",order={}", word(station.order));
+  return text;
+}
+
 std::string batch_text(const Batching& batch) {
   if (batch.order == BatchOrder::kSideBySide) return std::to_string(batch.keys);
   if (batch.order == BatchOrder::kAuto) return std::string(word(batch.order));

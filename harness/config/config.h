@@ -14,6 +14,7 @@
 #include "harness/config/recording.h"
 #include "harness/config/slo.h"
 #include "src/base/batching.h"
+#include "sync/station_options.h"
 #include "src/base/spec.h"
 #include "src/base/types.h"
 #include "src/base/words.h"
@@ -116,6 +117,7 @@ struct Config {
   Spec churn{.name = "none", .arg = {}, .options = {}};            ///< change of popularity: none, drift:.., flash:..
   double negative = 0;                                             ///< share of lookups for absent keys, 0..1
   Batching batch;                                                  ///< batches of operations; a power of two
+  StationOptions station;                                          ///< where the operations of a batch meet
   u32 value_size = kPlainValueBytes;                               ///< bytes; the default is a word in the index
   u64 records = 0;                                                 ///< keys loaded (lookup, mix) or inserted (insert)
 
@@ -153,6 +155,8 @@ struct Config {
 inline constexpr u32 kBatchOfAuto = 16;
 /// Returns the value of `--batch`: "1", "16", "16:rolling", "16:in-turn", "auto".
 [[nodiscard]] std::string batch_text(const Batching&);
+/// Returns the value of `--station`: "off", "on", "on,order=completion".
+[[nodiscard]] std::string station_text(const StationOptions&);
 
 /// Returns the value of `--latency`: "off", "sample:0.01", "all".
 [[nodiscard]] std::string latency_text(u32 every);

@@ -25,6 +25,7 @@ std::string point_of(const Plan& plan) {
   if (c.churn.name != "none") point += fmt::format(" --churn={}", c.churn.str());
   if (!by_file) point += fmt::format(" --negative={}", c.negative);
   point += fmt::format(" --batch={}", batch_text(c.batch));
+  if (c.station.mode != StationMode::kOff) point += fmt::format(" --station={}", station_text(c.station));
   if (c.sized()) point += fmt::format(" --value-size={}", c.value_size);
   if (!by_file) point += fmt::format(" --records={}", c.records);
   point += fmt::format(" --warmup={}", duration_text(c.warmup_ns));

@@ -59,6 +59,8 @@ struct alignas(kFalseSharingBytes) Tally {
   u64 scanned = 0;       ///< pairs that scans delivered
   u64 gets = 0;          ///< keys that multi-gets looked up
   u64 got = 0;           ///< keys that multi-gets found
+  u64 issued = 0;        ///< operations that met in a station
+  u64 applied = 0;       ///< operations of the index that the station made of them
 
   u64 operations() const {
     u64 sum = 0;
@@ -90,6 +92,8 @@ struct alignas(kFalseSharingBytes) Tally {
     scanned += sign * other.scanned;
     gets += sign * other.gets;
     got += sign * other.got;
+    issued += sign * other.issued;
+    applied += sign * other.applied;
     return *this;
   }
 };

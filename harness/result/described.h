@@ -46,6 +46,10 @@ void describe_plan(const Plan& plan, auto& field) {
   field("negative", c.negative, "share of lookups for absent keys", kUpToOne);
   field("batch", c.batch.keys, "number of operations in a batch; 1: none", Bounds{.least = 1, .most = 64});
   field("batch_order", unless(c.batch.keys > 1 ? "" : "a batch of one key has no order", c.batch.order));
+  field("station", unless(c.station.mode != StationMode::kOff ? "" : "--station=off", c.station.mode),
+        "how the operations of a batch meet in a reservation station");
+  field("station_order", unless(c.station.mode != StationMode::kOff ? "" : "--station=off", c.station.order),
+        "when an operation of a station is answered: in the order of the batch, or when its key is done");
   field("value_size", c.value_size,
         "bytes of a value; 8 are a word in the index, and values of any other size are in a store",
         Bounds{.most = 16 << 20});

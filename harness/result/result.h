@@ -135,6 +135,8 @@ struct Throughput {
   std::vector<double> per_thread;
   OrReason<double> jain;
   OrReason<double> generator_ns;
+  OrReason<u64> station_issued;
+  OrReason<u64> station_applied;
 };
 void describe(Like<Throughput> auto& t, auto& field) {
   field.about("throughput of the measured phase; all rates are operations a second over the same seconds");
@@ -166,6 +168,8 @@ void describe(Like<Throughput> auto& t, auto& field) {
         kUpToOne);
   field("generator_ns", t.generator_ns,
         "processor time that a thread takes to generate an operation, warm-up included");
+  field("station_issued", t.station_issued, "operations that met in reservation stations (config.station)");
+  field("station_applied", t.station_applied, "operations of the index that the stations made of them");
 }
 
 /// The policy's counters over all threads in the measured phase.

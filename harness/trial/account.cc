@@ -347,6 +347,12 @@ Account<OrReason<Throughput>> throughput_account(const Plan& plan, const Measure
                                .keys = k == kGets ? all.gets : 0,
                                .found = k == kGets ? all.got : 0});
   }
+  if (plan.config.station.mode == StationMode::kOff) {
+    t.station_issued = t.station_applied = OrReason<u64>::missing("--station=off");
+  } else {
+    t.station_issued = all.issued;
+    t.station_applied = all.applied;
+  }
   Remarks remarks = early_end(plan, m, t);
   return {std::move(t), std::move(remarks)};
 }

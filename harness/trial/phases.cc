@@ -58,6 +58,8 @@ std::string Phases::begin() {
     // The result is ignored: a trial call before the run has found out if the kernel refuses.
     if (!plan_.places_chunks()) (void)team_.place(plan_.pages);
     workers_[t].runner = trial_.runner(clock_);
+    if (config_.station.mode != StationMode::kOff)
+      workers_[t].stationed = stationed_run(config_.station, config_.batch, trial_.numbers(), plan_.widths.value);
   });
   return failure.empty() && history_ != nullptr ? begin_recording() : failure;
 }
@@ -292,6 +294,7 @@ u32 Phases::run_until_full(Worker& me, const Slice& slice, const std::atomic<boo
   const u64 before = me.tally.operations();
   try {
     if (me.recorded) return me.recorded->run(*me.runner, slice, stopped, me.tally, stop_requests, latencies);
+    if (me.stationed) return me.stationed->run(*me.runner, slice, stopped, me.tally, stop_requests, latencies);
     return me.runner->run(slice, stopped, me.tally, stop_requests, latencies);
   } catch (const IndexFull&) {
     full_.store(true, kRelaxed);  // relaxed: it is read when the threads are done

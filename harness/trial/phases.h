@@ -34,6 +34,7 @@
 #include "harness/trial/recorded_run.h"
 #include "harness/trial/rounds.h"
 #include "harness/trial/request_maker.h"
+#include "harness/trial/stationed_run.h"
 #include "harness/trial/turns.h"
 #include "src/base/types.h"
 
@@ -44,6 +45,8 @@ struct alignas(kFalseSharingBytes) Worker {
   std::unique_ptr<Runner> runner;
   // Runs the requests, if calls are recorded.
   std::unique_ptr<RecordedRun> recorded;
+  // Runs the requests, if they meet in a station.
+  std::unique_ptr<StationedRun> stationed;
 
   Tally tally;                           // since the index was empty
   Tally measured;                        // `tally` when the measured phase began

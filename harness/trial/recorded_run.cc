@@ -29,16 +29,11 @@ u64 time_after(Clock& clock) {
   return clock.now();
 }
 
-void note(OpKind kind, bool succeeded, Tally& tally) {
-  ++tally.count[static_cast<std::size_t>(kind)];
-  tally.succeeded[static_cast<std::size_t>(kind)] += succeeded;
-}
-
 }  // namespace
 
 RecordedRun::RecordedRun(HistoryRecorder& recorder, KeyShare keys, u32 thread, Clock& clock, bool numbers,
                          u32 value_bits)
-    : recorder_(recorder), keys_(keys), thread_(thread), clock_(clock), numbers_(numbers), tag_shift_(value_bits / 2) {
+    : recorder_(recorder), keys_(keys), thread_(thread), clock_(clock), account_(numbers, value_bits) {
   recorder_.make_room(thread);
 }
 
@@ -66,21 +61,21 @@ u32 RecordedRun::run(Runner& runner, const Slice& slice, const std::atomic<bool>
 /// Runs one request and counts it as the hot loop does (runner_of.h).
 void RecordedRun::run_marked(Runner& runner, const Slice& slice, const Request& request, Tally& tally) {
   switch (request.kind) {
-    case OpKind::kRead: return note(request.kind, find(runner, request, tally), tally);
-    case OpKind::kInsert: return note_change(request.kind, request, put(runner, Put::kInsert, request), tally);
-    case OpKind::kUpdate: return note_change(request.kind, request, put(runner, Put::kUpdate, request), tally);
-    case OpKind::kUpsert: return note_change(request.kind, request, put(runner, Put::kUpsert, request), tally);
-    case OpKind::kErase: return note_change(request.kind, request, erase(runner, request), tally);
-    case OpKind::kModify: return note(request.kind, modify(runner, request, tally), tally);
+    case OpKind::kRead: return account_.note(request.kind, find(runner, request, tally), tally);
+    case OpKind::kInsert: return account_.note_change(request.kind, request, put(runner, Put::kInsert, request), tally);
+    case OpKind::kUpdate: return account_.note_change(request.kind, request, put(runner, Put::kUpdate, request), tally);
+    case OpKind::kUpsert: return account_.note_change(request.kind, request, put(runner, Put::kUpsert, request), tally);
+    case OpKind::kErase: return account_.note_change(request.kind, request, erase(runner, request), tally);
+    case OpKind::kModify: return account_.note(request.kind, modify(runner, request, tally), tally);
     case OpKind::kMultiGet:
-      return note(request.kind, multi_get(runner, {slice.gets + request.number, request.limit}, tally), tally);
+      return account_.note(request.kind, multi_get(runner, {slice.gets + request.number, request.limit}, tally), tally);
     case OpKind::kRmw: {
       bool updated = false;
       if (find(runner, request, tally)) {
         updated = put(runner, Put::kUpdate, request);
         tally.missing += !updated && request.expect == Expect::kHit;
       }
-      return note(request.kind, updated, tally);
+      return account_.note(request.kind, updated, tally);
     }
     case OpKind::kScan: break;  // has no mark
   }
@@ -119,18 +114,18 @@ void RecordedRun::end(const UnderWay& call, const auto& answer) {
 }
 
 bool RecordedRun::find(Runner& runner, const Request& request, Tally& tally) {
-  const ErasedKey key = key_of(request);
+  const ErasedKey key = account_.key_of(request);
   Found found;
   const UnderWay call = begin(CallKind::kFind, request);
   runner.find({&key, 1}, {&found, 1}, BatchOrder::kInTurn);
   end(call, [&](Call& record) { record.yes = found.has_value(), record.value = found.value_or(0); });
-  return found_right(request, found, tally);
+  return account_.found_right(request, found, tally);
 }
 
 bool RecordedRun::put(Runner& runner, Put how, const Request& request) {
   constexpr std::array kKinds{std::pair{Put::kInsert, CallKind::kInsert}, std::pair{Put::kUpdate, CallKind::kUpdate},
                               std::pair{Put::kUpsert, CallKind::kUpsert}};
-  const ErasedKey key = key_of(request);
+  const ErasedKey key = account_.key_of(request);
   const UnderWay call = begin(std::ranges::find(kKinds, how, &std::pair<Put, CallKind>::first)->second, request);
   const Removed answer = runner.replace(how, key, request.value);
   end(call, [&](Call& record) { record.yes = answer.done, record.was = answer.was; });
@@ -138,7 +133,7 @@ bool RecordedRun::put(Runner& runner, Put how, const Request& request) {
 }
 
 bool RecordedRun::erase(Runner& runner, const Request& request) {
-  const ErasedKey key = key_of(request);
+  const ErasedKey key = account_.key_of(request);
   const UnderWay call = begin(CallKind::kErase, request);
   const Removed answer = runner.remove(key);
   end(call, [&](Call& record) { record.yes = answer.done, record.was = answer.was; });
@@ -148,7 +143,7 @@ bool RecordedRun::erase(Runner& runner, const Request& request) {
 bool RecordedRun::modify(Runner& runner, const Request& request, Tally& tally) {
   // The same change as that of the hot loop.
   const Erased::Change change = [&request](const Found& before) { return before ? Found(request.value) : before; };
-  const ErasedKey key = key_of(request);
+  const ErasedKey key = account_.key_of(request);
   const UnderWay call = begin(CallKind::kUpdate, request);
   const Found before = runner.modify(key, change).before;
   end(call, [&](Call& record) {
@@ -158,14 +153,14 @@ bool RecordedRun::modify(Runner& runner, const Request& request, Tally& tally) {
       record.kind = CallKind::kFind, record.value = 0;
     }
   });
-  return found_right(request, before, tally);
+  return account_.found_right(request, before, tally);
 }
 
 bool RecordedRun::multi_get(Runner& runner, std::span<const Request> requests, Tally& tally) {
   asked_.clear();
   u64 chosen = 0;
   for (const Request& request : requests) {
-    asked_.push_back(key_of(request));
+    asked_.push_back(account_.key_of(request));
     chosen += keys_.has(history_key_of(request));
   }
   answers_.assign(requests.size(), {});
@@ -179,7 +174,7 @@ bool RecordedRun::multi_get(Runner& runner, std::span<const Request> requests, T
   u64 got = 0;
   for (std::size_t i = 0, slot = 0; i < requests.size(); ++i) {
     const Found& found = answers_[i];
-    got += found_right(requests[i], found, tally);
+    got += account_.found_right(requests[i], found, tally);
     const u64 key = history_key_of(requests[i]);
     if (slot == slots.size() || !keys_.has(key)) continue;
     slots[slot++] = {key, {CallKind::kFind, found.has_value(), found.value_or(0), called, returned}};
@@ -189,36 +184,7 @@ bool RecordedRun::multi_get(Runner& runner, std::span<const Request> requests, T
   return got == requests.size();
 }
 
-/// Returns true if the key was found. Counts an unexpected result as a mistake.
-bool RecordedRun::found_right(const Request& request, const Found& found, Tally& tally) const {
-  if (!found) {
-    tally.missing += request.expect == Expect::kHit;
-    return false;
-  }
-  tally.wrong_values += tag_of(*found ^ request.value) != 0;
-  tally.phantoms += request.expect == Expect::kMiss;
-  return true;
-}
-
-/// Counts an insert, update, upsert or erasure. `changed`: it inserted, or found its key.
-void RecordedRun::note_change(OpKind kind, const Request& request, bool changed, Tally& tally) const {
-  const OpTraits traits = about(kind);
-  if (traits.inserts) {
-    if (changed) tally.checksum += tag_of(request.value);
-    tally.phantoms += !changed && !traits.updates && request.expect == Expect::kMiss;
-    tally.missing += changed && traits.updates && request.expect == Expect::kHit;
-  } else {
-    if (changed && traits.erases) tally.checksum -= tag_of(request.value);
-    tally.missing += !changed && request.expect == Expect::kHit;
-  }
-  note(kind, changed, tally);
-}
-
-u64 RecordedRun::history_key_of(const Request& request) const { return key_in_history(request, numbers_); }
-
-ErasedKey RecordedRun::key_of(const Request& request) const {
-  return numbers_ ? ErasedKey(request.number) : ErasedKey(std::string_view(request.bytes, request.length));
-}
+u64 RecordedRun::history_key_of(const Request& request) const { return key_in_history(request, account_.numbers()); }
 
 void mark_requests(std::span<const Request> requests, std::span<const Request> gets, KeyShare keys, bool numbers,
                    std::span<u8> marks) {

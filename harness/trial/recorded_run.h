@@ -33,6 +33,7 @@
 #include "harness/loop/latency.h"
 #include "harness/loop/request.h"
 #include "harness/loop/trial.h"
+#include "harness/trial/request_account.h"
 #include "indexes/erased.h"
 #include "src/base/types.h"
 #include "src/history/recorder.h"
@@ -76,8 +77,6 @@ class RecordedRun {
   bool erase(Runner& runner, const Request& request);
   bool modify(Runner& runner, const Request& request, Tally& tally);
   bool multi_get(Runner& runner, std::span<const Request> requests, Tally& tally);
-  bool found_right(const Request& request, const Found& found, Tally& tally) const;
-  void note_change(OpKind kind, const Request& request, bool changed, Tally& tally) const;
 
   /// A call on its way. Its slot is empty if it is not recorded.
   struct UnderWay {
@@ -88,15 +87,12 @@ class RecordedRun {
   void end(const UnderWay& call, const auto& answer);
 
   u64 history_key_of(const Request& request) const;
-  ErasedKey key_of(const Request& request) const;
-  u64 tag_of(u64 value) const { return value >> tag_shift_; }
 
   HistoryRecorder& recorder_;
   const KeyShare keys_;
   const u32 thread_;
   Clock& clock_;
-  const bool numbers_;
-  const u32 tag_shift_;
+  const RequestAccount account_;
   std::unique_ptr<Preemption> preemption_;  // null if the thread is not interrupted
   PreemptionCounts preemptions_;            // `all` is set in the end
   // For a multi-get:
