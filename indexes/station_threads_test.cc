@@ -46,8 +46,7 @@ u64 calls_of_run() {
 }
 
 /// The calls of one batch, which a station runs.
-class Batch {
- public:
+struct Batch {
   /// Draws calls on some keys from `first_key` on. Values are written once.
   void draw(Rng& rng, u64 first_key, u32 caller) {
     for (std::size_t i = 0; i < kBatch; ++i) {
@@ -58,7 +57,6 @@ class Batch {
                   .called = 0,
                   .returned = 0,
                   .caller = caller};
-      changes[i] = calls[i].kind != CallKind::kFind;
     }
   }
   Found next(std::size_t i, const Found& before) const noexcept {
@@ -71,9 +69,9 @@ class Batch {
     }
     return {};
   }
-  void answer(std::size_t i, const Found& before, u64 now) noexcept {
+  void answer(std::size_t i, const Found& before) noexcept {
     Call& call = calls[i];
-    call.returned = now;
+    call.returned = now();
     const bool grows = call.kind == CallKind::kInsert || call.kind == CallKind::kUpsert;
     call.yes = before.has_value() != grows;
     if (call.kind == CallKind::kFind) {
@@ -83,9 +81,15 @@ class Batch {
     }
   }
 
+  u64 key(std::size_t i) const { return keys[i]; }
+  bool changes(std::size_t i) const { return calls[i].kind != CallKind::kFind; }
+  /// A full fence, which pairs with those of other threads: a call that begins after a return sees what the returned
+  /// call did.
+  u64 now() noexcept { return clock.fetch_add(1, kSeqCst) + 1; }
+
+  std::atomic<u64>& clock;
   std::array<u64, kBatch> keys{};
   std::array<Call, kBatch> calls{};
-  std::array<bool, kBatch> changes{};
 };
 
 /// Runs batches in threads, and checks their calls.
@@ -93,8 +97,6 @@ template <class Index, class Flag = std::false_type>
 HistoryVerdict run(std::string_view policy, const StationOptions& options) {
   Index index(Spec::parse(policy), MemoryConfig{});
   std::atomic<u64> clock{0};
-  // Full fences, which pair with each other: a call that begins after a return sees what the returned call did.
-  const auto now = [&clock]() noexcept { return clock.fetch_add(1, kSeqCst) + 1; };
   std::vector<KeyedCall> all[kThreads];
   std::vector<std::thread> threads;
   for (u32 id = 0; id < kThreads; ++id) {
@@ -103,15 +105,12 @@ HistoryVerdict run(std::string_view policy, const StationOptions& options) {
       Station<Index, Flag> station(options);
       Rng rng(draw(test_seed(), 1, id));
       Preemption preemption(draw(test_seed(), 2, id));
-      Batch batch;
+      Batch batch{clock};
       for (u64 done = 0; done < calls_of_run() / kThreads; done += kBatch) {
         batch.draw(rng, done * kThreads / kCallsOfKeys * kKeysAtOnce, id);
         preemption.arm();
-        for (Call& call : batch.calls) call.called = now();
-        station.run(
-            index, me, batch.keys, batch.changes,
-            [&](std::size_t i, const Found& before) noexcept { return batch.next(i, before); }, BatchOrder::kSideBySide,
-            [&](std::size_t i, const Found& before) noexcept { batch.answer(i, before, now()); });
+        for (Call& call : batch.calls) call.called = batch.now();
+        station.run(index, me, kBatch, batch, BatchOrder::kSideBySide);
         for (std::size_t i = 0; i < kBatch; ++i) all[id].push_back({batch.keys[i], batch.calls[i]});
       }
     });

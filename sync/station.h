@@ -14,9 +14,14 @@
 //   3. An operation is answered after its chain was written back. Before, another thread could still see the value from
 //      before.
 //
-// An operation is a function `next(i, before)` of operation i and the value of its key, nothing if it is absent. It
-// returns the value that the operation leaves. It runs inside attempts (sync/change.h): it is pure, does not throw, and
-// may run more than once.
+// The operations of a batch are an object that says of operation i:
+//
+//     key(i)               its key
+//     changes(i)           whether it may change something
+//     next(i, before)      the value that it leaves, if the key has the value `before`; nothing stands for an absent
+//     key answer(i, before)    takes the value that it has got
+//
+// `next` runs inside attempts (sync/change.h): it is pure, and may run more than once. Neither it nor `answer` throws.
 //
 // A batch costs a hash and a look at the table for each operation. What it saves is every operation but one of each
 // key. It pays if many keys are equal, or if a line that many threads change moves once a batch.
@@ -69,21 +74,21 @@ class Station {
     return tries_ ? 0 : kOneIn - 1;
   }
 
-  /// Runs a batch of up to kMostInFlight operations. `changes[i]` says whether operation i may change something. Calls
-  /// answer(i, before) once for each, with the value that it has got; `answer` must not throw. Throws what the index
-  /// throws. Then some chains have taken effect, and those among them that found or left a value are answered. Takes
-  /// O(operations) beside the operations of the index.
-  template <class Next, class Answer>
-  void run(Index& index, ThreadState& me, std::span<const Raw> keys, std::span<const bool> changes, const Next& next,
-           BatchOrder order, const Answer& answer) {
-    static_assert(noexcept(next(std::size_t{}, Found())) && noexcept(answer(std::size_t{}, Found())));
-    counters_.issued += keys.size();
-    for (std::size_t first = 0; first < keys.size();) {
-      const std::size_t count = form_chains(keys, changes, first);
-      if (options_.mode == StationMode::kAuto) learn(count);
-      const Answers<Answer> answers{*this, first, count, answer};
-      apply(index, me, keys, next, order, answers);
-      first += count;
+  /// Runs a batch of up to kMostInFlight operations, and answers each once. Throws what the index throws. Then some
+  /// chains have taken effect, and those among them that found or left a value are answered. Takes O(operations) beside
+  /// the operations of the index.
+  template <class Operations>
+  void run(Index& index, ThreadState& me, std::size_t count, Operations& operations, BatchOrder order) {
+    static_assert(noexcept(operations.next(std::size_t{}, Found())) &&
+                  noexcept(operations.answer(std::size_t{}, Found())));
+    counters_.issued += count;
+    for (std::size_t first = 0; first < count;) {
+      const std::size_t now = form_chains(operations, first, count);
+      if (options_.mode == StationMode::kAuto) learn(now);
+      Answers<Operations> answers(*this, first, now, operations);
+      apply(index, me, operations, order, answers);
+      answers.all_done();
+      first += now;
     }
   }
 
@@ -97,6 +102,7 @@ class Station {
   struct Chain {
     Number first, last;  // operations
     bool changes;        // one of them may change something
+    bool done = false;   // it has taken effect
   };
   struct Slot {
     u32 round = 0;  // that has used the slot
@@ -104,35 +110,44 @@ class Station {
   };
 
   /// Gives the answers of a round.
-  template <class Answer>
+  template <class Operations>
   class Answers {
    public:
-    Answers(Station& station, std::size_t first, std::size_t count, const Answer& answer)
-        : station_(station), first_(first), count_(count), answer_(answer) {
-      std::fill_n(station.done_.begin() + first, count, false);
-    }
+    Answers(Station& station, std::size_t first, std::size_t count, Operations& operations)
+        : station_(station), first_(first), count_(count), operations_(operations) {}
     Answers(const Answers&) = delete;
     Answers& operator=(const Answers&) = delete;
-    /// Answers in the order of the batch what has been done, also if the index has thrown.
+    /// If the index has thrown, answers in the order of the batch what has been done.
     ~Answers() {
-      if (station_.options_.order != StationOrder::kRequest) return;
+      if (all_done_ || station_.options_.order == StationOrder::kCompletion) return;
+      std::array<bool, kMostInFlight> done{};
+      for (std::size_t c = 0; c < station_.chains_; ++c) {
+        const Chain& chain = station_.chain_[c];
+        for (Number i = chain.done ? chain.first : kNone; i != kNone; i = station_.behind_[i]) done[i] = true;
+      }
       for (std::size_t i = first_; i < first_ + count_; ++i) {
-        if (station_.done_[i]) answer_(i, station_.before_[i]);
+        if (done[i]) operations_.answer(i, station_.before_[i]);
       }
     }
     /// Notes that a chain has taken effect.
-    void done(const Chain& chain) const {
-      for (Number i = chain.first; i != kNone; i = station_.behind_[i]) {
-        if (Bugs::kAnswerEarly && station_.done_[i]) continue;
-        station_.done_[i] = true;
-        if (station_.options_.order == StationOrder::kCompletion) answer_(i, station_.before_[i]);
-      }
+    void done(Chain& chain) {
+      if (Bugs::kAnswerEarly && chain.done) return;
+      chain.done = true;
+      if (station_.options_.order == StationOrder::kRequest) return;
+      for (Number i = chain.first; i != kNone; i = station_.behind_[i]) operations_.answer(i, station_.before_[i]);
+    }
+    /// Notes that the round is at its end.
+    void all_done() {
+      all_done_ = true;
+      if (station_.options_.order == StationOrder::kCompletion) return;
+      for (std::size_t i = first_; i < first_ + count_; ++i) operations_.answer(i, station_.before_[i]);
     }
 
    private:
     Station& station_;
     const std::size_t first_, count_;
-    const Answer& answer_;
+    Operations& operations_;
+    bool all_done_ = false;
   };
 
   static u64 hash_of(const Raw& key) {
@@ -143,17 +158,15 @@ class Station {
     }
   }
 
-  /// Forms the chains of the operations from `first` on: of all, or if they stall, of as many as have different keys.
-  /// Returns how many operations those are.
-  std::size_t form_chains(std::span<const Raw> keys, std::span<const bool> changes, std::size_t first) {
+  /// Forms the chains of the operations from `first` to `end`: of all, or if they stall, of as many as have different
+  /// keys. Returns how many operations those are.
+  std::size_t form_chains(const auto& operations, std::size_t first, std::size_t end) {
     if (++round_ == 0) slots_.fill({}), round_ = 1;
     chains_ = 0;
-    for (std::size_t i = first; i < keys.size(); ++i) {
-      u64 at = hash_of(keys[i]) % kSlots;
-      const auto other = [&](const Slot& slot) {
-        return Bugs::kTwoChains || keys[chain_[slot.chain].first] != keys[i];
-      };
-      while (slots_[at].round == round_ && other(slots_[at])) at = (at + 1) % kSlots;
+    for (std::size_t i = first; i < end; ++i) {
+      const Raw key = operations.key(i);
+      u64 at = hash_of(key) % kSlots;
+      while (slots_[at].round == round_ && (Bugs::kTwoChains || head_[slots_[at].chain] != key)) at = (at + 1) % kSlots;
       const bool joins = slots_[at].round == round_;
       if (joins && options_.mode == StationMode::kStall) return i - first;
       const auto number = static_cast<Number>(i);
@@ -162,13 +175,14 @@ class Station {
         Chain& chain = chain_[slots_[at].chain];
         behind_[chain.last] = number;
         chain.last = number;
-        chain.changes |= changes[i];
+        chain.changes |= operations.changes(i);
       } else {
         slots_[at] = {round_, static_cast<Number>(chains_)};
-        chain_[chains_++] = {number, number, changes[i]};
+        head_[chains_] = key;
+        chain_[chains_++] = {number, number, operations.changes(i)};
       }
     }
-    return keys.size() - first;
+    return end - first;
   }
 
   /// Decides by the share of operations whose key another has. While the station is off, by that of the last batch.
@@ -179,42 +193,41 @@ class Station {
   }
 
   /// Lets the chains take effect: those that only get by lookups, then the others by changes.
-  template <class Next, class Answer>
-  void apply(Index& index, ThreadState& me, std::span<const Raw> keys, const Next& next, BatchOrder order,
-             const Answers<Answer>& answers) {
+  void apply(Index& index, ThreadState& me, const auto& operations, BatchOrder order, auto& answers) {
     counters_.applied += chains_;
-    const BatchRoom<Raw, kMostInFlight> heads(chains_);
-    const BatchRoom<const Chain*, kMostInFlight> chains(chains_);
-    std::size_t gets = 0, all = 0;
+    const BatchRoom<Raw, kMostInFlight> keys(chains_);
+    const BatchRoom<Chain*, kMostInFlight> chains(chains_);
+    std::size_t all = 0;
     const auto collect = [&](bool changes) {
       for (std::size_t c = 0; c < chains_; ++c) {
         if (chain_[c].changes != changes) continue;
-        heads.all()[all] = keys[chain_[c].first];
+        keys.all()[all] = head_[c];
         chains.all()[all++] = &chain_[c];
       }
     };
     collect(false);
-    gets = all;
+    const std::size_t gets = all;
     collect(true);
     if (gets != 0) {
       const BatchRoom<Found, kMostInFlight> found(gets);
-      index.find_batch(me, heads.all().first(gets), found.all(), order);
+      index.find_batch(me, keys.all().first(gets), found.all(), order);
       for (std::size_t c = 0; c < gets; ++c) {
-        const Chain& chain = *chains.all()[c];
+        Chain& chain = *chains.all()[c];
         for (Number i = chain.first; i != kNone; i = behind_[i]) before_[i] = found.all()[c];
         answers.done(chain);
       }
     }
-    if (gets != all) change(index, me, heads.all().subspan(gets), chains.all().subspan(gets), next, order, answers);
+    if (gets != all)
+      change(index, me, keys.all().subspan(gets), chains.all().subspan(gets), operations, order, answers);
   }
-  template <class Next, class Answer>
-  void change(Index& index, ThreadState& me, std::span<const Raw> keys, std::span<const Chain* const> chains,
-              const Next& next, BatchOrder order, const Answers<Answer>& answers) {
+  template <class Operations>
+  void change(Index& index, ThreadState& me, std::span<const Raw> keys, std::span<Chain* const> chains,
+              const Operations& operations, BatchOrder order, Answers<Operations>& answers) {
     const auto run_chain = [&](std::size_t c, const Found& before) noexcept {
       Found value = before;
       for (Number i = chains[c]->first; i != kNone; i = behind_[i]) {
         before_[i] = value;
-        const Found after = next(i, value);
+        const Found after = operations.next(i, value);
         if (!Bugs::kForwardErased || after) value = after;
       }
       return value;
@@ -223,19 +236,19 @@ class Station {
     if (Bugs::kAnswerEarly) {
       const auto look = [&](std::size_t c, const Found& before) noexcept { return (void)run_chain(c, before), before; };
       index.modify_batch(me, keys, modified.all(), look, order);
-      for (const Chain* chain : chains) answers.done(*chain);
+      for (Chain* chain : chains) answers.done(*chain);
     }
     // If the index throws, the chains before that one have taken effect. One that found nothing and left nothing counts
     // as not run.
     struct Done {
       ~Done() {
         for (std::size_t c = 0; c < chains.size(); ++c) {
-          if (all || modified[c].before || modified[c].after) answers.done(*chains[c]);
+          if (all || modified[c].before || modified[c].after) given.done(*chains[c]);
         }
       }
-      const std::span<const Chain* const> chains;
+      const std::span<Chain* const> chains;
       const std::span<const Modified> modified;
-      const Answers<Answer>& answers;
+      Answers<Operations>& given;
       bool all = false;
     };
     Done done{chains, modified.all(), answers};
@@ -251,9 +264,9 @@ class Station {
   std::size_t chains_ = 0;
   std::array<Slot, kSlots> slots_{};
   std::array<Chain, kMostInFlight> chain_;
+  std::array<Raw, kMostInFlight> head_;       // the key of each chain
   std::array<Number, kMostInFlight> behind_;  // the next operation of the chain
   std::array<Found, kMostInFlight> before_;
-  std::array<bool, kMostInFlight> done_;
   StationCounters counters_;
 };
 

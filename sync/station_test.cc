@@ -1,11 +1,9 @@
 #include "sync/station.h"
 
 #include <algorithm>
-#include <array>
 #include <cstddef>
 #include <map>
 #include <new>
-#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -83,28 +81,38 @@ struct Answers {
   std::vector<std::size_t> order;
 };
 
-template <class Station, class Index>
-Answers run(Station& station, Index& index, const std::vector<Operation>& batch) {
-  Answers answers{std::vector<Found>(batch.size()), {}};
-  answers.order.reserve(batch.size());
-  std::vector<typename Index::Raw> keys;
-  std::array<bool, 256> changes{};
-  for (std::size_t i = 0; i < batch.size(); ++i) {
-    keys.push_back(batch[i].key);
-    changes[i] = batch[i].kind != Kind::kGet;
+/// A batch of operations that notes its answers.
+template <class Index>
+class Batch {
+ public:
+  Batch(Index& index, const std::vector<Operation>& operations) : index_(index), operations_(operations) {
+    answers.before.resize(operations.size());
+    answers.order.reserve(operations.size());
+    index.events.reserve(2000);  // so that an answer may note itself
   }
+  u64 key(std::size_t i) const { return operations_[i].key; }
+  bool changes(std::size_t i) const { return operations_[i].kind != Kind::kGet; }
+  Found next(std::size_t i, const Found& before) const noexcept { return next_of(operations_[i], before); }
+  void answer(std::size_t i, const Found& before) noexcept {
+    CHECK(std::ranges::find(answers.order, i) == answers.order.end());
+    answers.before[i] = before;
+    answers.order.push_back(i);
+    index_.events.push_back("answer " + std::to_string(i));
+  }
+
+  Answers answers;
+
+ private:
+  Index& index_;
+  const std::vector<Operation>& operations_;
+};
+
+template <class Station, class Index>
+Answers run(Station& station, Index& index, const std::vector<Operation>& operations) {
+  Batch batch(index, operations);
   typename Index::ThreadState me;
-  index.events.reserve(2000);  // so that an answer may note itself
-  station.run(
-      index, me, keys, std::span<const bool>(changes.data(), batch.size()),
-      [&](std::size_t i, const Found& before) noexcept { return next_of(batch[i], before); }, BatchOrder::kInTurn,
-      [&](std::size_t i, const Found& before) noexcept {
-        CHECK(std::ranges::find(answers.order, i) == answers.order.end());
-        answers.before[i] = before;
-        answers.order.push_back(i);
-        index.events.push_back("answer " + std::to_string(i));
-      });
-  return answers;
+  station.run(index, me, operations.size(), batch, BatchOrder::kInTurn);
+  return batch.answers;
 }
 
 std::vector<Operation> random_batch(Rng& rng, u64 keys, std::size_t count) {
@@ -224,19 +232,27 @@ TEST_CASE("An automatic station is on while many operations have the key of anot
   CHECK(took(1'000'000'000) < 40);
 }
 
+/// Adds one to strings.
+struct AddOne {
+  std::span<const std::string_view> keys;
+  u32 answered = 0;
+
+  std::string_view key(std::size_t i) const { return keys[i]; }
+  bool changes(std::size_t) const { return true; }
+  Found next(std::size_t, const Found& before) const noexcept { return before.value_or(0) + 1; }
+  void answer(std::size_t, const Found&) noexcept { ++answered; }
+};
+
 TEST_CASE("Keys that are strings meet in a station") {
   Station<Noted<std::string_view>> station({.mode = StationMode::kOn});
   Noted<std::string_view> index;
   Noted<std::string_view>::ThreadState me;
   const std::string a = "key", same = "key";
   const std::string_view keys[] = {a, "other", same};
-  const bool changes[] = {true, true, true};
-  u32 answered = 0;
-  station.run(
-      index, me, keys, changes, [](std::size_t, const Found& before) noexcept { return before.value_or(0) + 1; },
-      BatchOrder::kInTurn, [&](std::size_t, const Found&) noexcept { ++answered; });
+  AddOne batch{keys};
+  station.run(index, me, std::size(keys), batch, BatchOrder::kInTurn);
   CHECK(index.pairs == std::map<std::string_view, u64>{{"key", 2}, {"other", 1}});
-  CHECK(answered == 3);
+  CHECK(batch.answered == 3);
 }
 
 TEST_CASE("If the index throws, what was done before is answered") {
@@ -244,22 +260,17 @@ TEST_CASE("If the index throws, what was done before is answered") {
     Station<Noted<u64>> station({.mode = StationMode::kOn, .order = order});
     Noted<u64> index;
     index.fails_at = 2;
-    std::vector<std::size_t> answered;
-    answered.reserve(8);
-    const u64 keys[] = {1, 2, 3, 1};
-    const bool changes[] = {true, true, true, true};
+    const std::vector<Operation> operations = {
+        {Kind::kUpsert, 1, 0}, {Kind::kUpsert, 2, 1}, {Kind::kUpsert, 3, 2}, {Kind::kUpsert, 1, 3}};
+    Batch batch(index, operations);
     Noted<u64>::ThreadState me;
-    const auto next = [](std::size_t i, const Found&) noexcept { return Found(i); };
-    const auto answer = [&](std::size_t i, const Found&) noexcept { answered.push_back(i); };
-    CHECK_THROWS_AS(station.run(index, me, keys, changes, next, BatchOrder::kInTurn, answer), std::bad_alloc);
-    std::ranges::sort(answered);
-    CHECK(answered == std::vector<std::size_t>{0, 1, 3});
+    CHECK_THROWS_AS(station.run(index, me, 4, batch, BatchOrder::kInTurn), std::bad_alloc);
+    std::ranges::sort(batch.answers.order);
+    CHECK(batch.answers.order == std::vector<std::size_t>{0, 1, 3});
     CHECK(index.pairs == std::map<u64, u64>{{1, 3}, {2, 1}});
     // The next batch finds the station empty.
     index.fails_at = ~std::size_t{0};
-    answered.clear();
-    station.run(index, me, keys, changes, next, BatchOrder::kInTurn, answer);
-    CHECK(answered.size() == 4);
+    CHECK(run(station, index, operations).order.size() == 4);
   }
 }
 

@@ -1,7 +1,6 @@
 #include "harness/trial/stationed_run.h"
 
 #include <algorithm>
-#include <array>
 #include <cstddef>
 #include <memory>
 #include <span>
@@ -45,17 +44,37 @@ struct SessionIndex {
   };
 };
 
-/// The value that a request leaves.
-Found value_after(const Request& request, const Found& before) noexcept {
-  switch (request.kind) {
-    case OpKind::kInsert: return before ? before : Found(request.value);
-    case OpKind::kUpdate:
-    case OpKind::kModify: return before ? Found(request.value) : before;
-    case OpKind::kUpsert: return request.value;
-    case OpKind::kErase: return {};
-    default: return before;
+/// Requests as the operations of a station.
+template <class Raw>
+struct Operations {
+  const Request* const requests;
+  const RequestAccount& account;
+  Tally& tally;
+
+  Raw key(std::size_t i) const { return raw_of<Raw>(account.key_of(requests[i])); }
+  bool changes(std::size_t i) const { return requests[i].kind != OpKind::kRead; }
+  Found next(std::size_t i, const Found& before) const noexcept {
+    const Request& request = requests[i];
+    switch (request.kind) {
+      case OpKind::kInsert: return before ? before : Found(request.value);
+      case OpKind::kUpdate:
+      case OpKind::kModify: return before ? Found(request.value) : before;
+      case OpKind::kUpsert: return request.value;
+      case OpKind::kErase: return {};
+      default: return before;
+    }
   }
-}
+  void answer(std::size_t i, const Found& before) noexcept {
+    const Request& request = requests[i];
+    switch (request.kind) {
+      case OpKind::kInsert:
+      case OpKind::kUpsert: return account.note_change(request.kind, request, !before, tally);
+      case OpKind::kUpdate:
+      case OpKind::kErase: return account.note_change(request.kind, request, before.has_value(), tally);
+      default: return account.note(request.kind, account.found_right(request, before, tally), tally);
+    }
+  }
+};
 
 template <class Raw>
 class StationedRunOf final : public StationedRun {
@@ -87,25 +106,6 @@ class StationedRunOf final : public StationedRun {
 
  private:
   void run_batch(Runner& runner, const Request* requests, u32 count, Tally& tally) {
-    std::array<Raw, kMostInAttempt> keys;
-    std::array<bool, kMostInAttempt> changes;
-    for (u32 i = 0; i < count; ++i) {
-      keys[i] = raw_of<Raw>(account_.key_of(requests[i]));
-      changes[i] = about(requests[i].kind).changes();
-    }
-    const auto next = [requests](std::size_t i, const Found& before) noexcept {
-      return value_after(requests[i], before);
-    };
-    const auto answer = [&](std::size_t i, const Found& before) noexcept {
-      const Request& request = requests[i];
-      switch (request.kind) {
-        case OpKind::kInsert:
-        case OpKind::kUpsert: return account_.note_change(request.kind, request, !before, tally);
-        case OpKind::kUpdate:
-        case OpKind::kErase: return account_.note_change(request.kind, request, before.has_value(), tally);
-        default: return account_.note(request.kind, account_.found_right(request, before, tally), tally);
-      }
-    };
     // The destructor counts what the index has done before it threw.
     struct Counted {
       ~Counted() {
@@ -116,8 +116,8 @@ class StationedRunOf final : public StationedRun {
       Tally& tally;
       const StationCounters before = station.counters();
     } const counted{station_, tally};
-    station_.run(index_, runner, std::span<const Raw>(keys.data(), count), std::span<const bool>(changes.data(), count),
-                 next, batch_.order, answer);
+    Operations<Raw> operations{requests, account_, tally};
+    station_.run(index_, runner, count, operations, batch_.order);
   }
 
   [[no_unique_address]] SessionIndex<Raw> index_;
