@@ -104,6 +104,15 @@ class Station {
     bool changes;        // one of them may change something
     bool done = false;   // it has taken effect
   };
+  /// A value that an operation has got, in two words: g++ copies an optional by one load of 16 bytes, which waits for
+  /// the stores of its parts.
+  struct Got {
+    Got() = default;
+    explicit Got(const Found& found) : value(found.value_or(0)), there(found.has_value()) {}
+    Found found() const { return there != 0 ? Found(value) : Found(); }
+
+    u64 value, there;
+  };
   struct Slot {
     u32 round = 0;  // that has used the slot
     Number chain = 0;
@@ -126,7 +135,7 @@ class Station {
         for (Number i = chain.done ? chain.first : kNone; i != kNone; i = station_.behind_[i]) done[i] = true;
       }
       for (std::size_t i = first_; i < first_ + count_; ++i) {
-        if (done[i]) operations_.answer(i, station_.before_[i]);
+        if (done[i]) operations_.answer(i, station_.before_[i].found());
       }
     }
     /// Notes that a chain has taken effect.
@@ -134,13 +143,14 @@ class Station {
       if (Bugs::kAnswerEarly && chain.done) return;
       chain.done = true;
       if (station_.options_.order == StationOrder::kRequest) return;
-      for (Number i = chain.first; i != kNone; i = station_.behind_[i]) operations_.answer(i, station_.before_[i]);
+      for (Number i = chain.first; i != kNone; i = station_.behind_[i])
+        operations_.answer(i, station_.before_[i].found());
     }
     /// Notes that the round is at its end.
     void all_done() {
       all_done_ = true;
       if (station_.options_.order == StationOrder::kCompletion) return;
-      for (std::size_t i = first_; i < first_ + count_; ++i) operations_.answer(i, station_.before_[i]);
+      for (std::size_t i = first_; i < first_ + count_; ++i) operations_.answer(i, station_.before_[i].found());
     }
 
    private:
@@ -213,7 +223,7 @@ class Station {
       index.find_batch(me, keys.all().first(gets), found.all(), order);
       for (std::size_t c = 0; c < gets; ++c) {
         Chain& chain = *chains.all()[c];
-        for (Number i = chain.first; i != kNone; i = behind_[i]) before_[i] = found.all()[c];
+        for (Number i = chain.first; i != kNone; i = behind_[i]) before_[i] = Got(found.all()[c]);
         answers.done(chain);
       }
     }
@@ -224,13 +234,13 @@ class Station {
   void change(Index& index, ThreadState& me, std::span<const Raw> keys, std::span<Chain* const> chains,
               const Operations& operations, BatchOrder order, Answers<Operations>& answers) {
     const auto run_chain = [&](std::size_t c, const Found& before) noexcept {
-      Found value = before;
+      Got got(before);
       for (Number i = chains[c]->first; i != kNone; i = behind_[i]) {
-        before_[i] = value;
-        const Found after = operations.next(i, value);
-        if (!Bugs::kForwardErased || after) value = after;
+        before_[i] = got;
+        const Found after = operations.next(i, got.found());
+        if (!Bugs::kForwardErased || after) got = Got(after);
       }
-      return value;
+      return got.found();
     };
     const BatchRoom<Modified, kMostInFlight> modified(chains.size());
     if (Bugs::kAnswerEarly) {
@@ -266,7 +276,7 @@ class Station {
   std::array<Chain, kMostInFlight> chain_;
   std::array<Raw, kMostInFlight> head_;       // the key of each chain
   std::array<Number, kMostInFlight> behind_;  // the next operation of the chain
-  std::array<Found, kMostInFlight> before_;
+  std::array<Got, kMostInFlight> before_;
   StationCounters counters_;
 };
 

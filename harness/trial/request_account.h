@@ -33,7 +33,7 @@ class RequestAccount {
     return true;
   }
   /// Counts an insert, update, upsert or erasure. `changed`: it inserted, or found its key.
-  void note_change(OpKind kind, const Request& request, bool changed, Tally& tally) const {
+  [[gnu::always_inline]] void note_change(OpKind kind, const Request& request, bool changed, Tally& tally) const {
     const OpTraits traits = about(kind);
     if (traits.inserts) {
       if (changed) tally.checksum += tag_of(request.value);

@@ -66,11 +66,11 @@ struct Operations {
   }
   void answer(std::size_t i, const Found& before) noexcept {
     const Request& request = requests[i];
-    switch (request.kind) {
-      case OpKind::kInsert:
-      case OpKind::kUpsert: return account.note_change(request.kind, request, !before, tally);
-      case OpKind::kUpdate:
-      case OpKind::kErase: return account.note_change(request.kind, request, before.has_value(), tally);
+    switch (request.kind) {  // each kind by itself, so that its traits are constants
+      case OpKind::kInsert: return account.note_change(OpKind::kInsert, request, !before, tally);
+      case OpKind::kUpsert: return account.note_change(OpKind::kUpsert, request, !before, tally);
+      case OpKind::kUpdate: return account.note_change(OpKind::kUpdate, request, before.has_value(), tally);
+      case OpKind::kErase: return account.note_change(OpKind::kErase, request, before.has_value(), tally);
       default: return account.note(request.kind, account.found_right(request, before, tally), tally);
     }
   }
