@@ -95,7 +95,7 @@ class Station {
  private:
   using Number = u16;  // of an operation in its batch, or of a chain
   static constexpr Number kNone = 0xffff;
-  static constexpr u32 kOneIn = 32;
+  static constexpr u32 kOneIn = 256;
   // An automatic station goes on if so many operations in 256 had the key of another, and off if fewer had. On two
   // threads, cuckoo under olc, 16 M keys, a station took 1.4 times as long where 12 % had, about as long where 37 % had,
   // and a seventh where nearly all had.

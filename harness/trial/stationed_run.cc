@@ -89,11 +89,13 @@ class StationedRunOf final : public StationedRun {
     // Relaxed: the flag publishes nothing, and seeing it one batch late does no harm.
     while (done < slice.count && !stop.load(kRelaxed)) {
       const u32 left = slice.count - done;
-      if (const u32 batches = station_.elsewhere()) {
+      if (elsewhere_ == 0) elsewhere_ = station_.elsewhere();
+      if (elsewhere_ != 0) {
         Slice piece = slice;
         piece.requests += done;
-        piece.count = std::min(left, batches * batch_.keys);
+        piece.count = std::min(left, elsewhere_ * batch_.keys);
         piece.further += left - piece.count;
+        elsewhere_ -= (piece.count + batch_.keys - 1) / batch_.keys;
         done += runner.run(piece, stop, tally, stop_requests, latencies);
       } else {
         const u32 now = std::min(left, batch_.keys);
@@ -122,6 +124,7 @@ class StationedRunOf final : public StationedRun {
 
   [[no_unique_address]] SessionIndex<Raw> index_;
   Station<SessionIndex<Raw>> station_;
+  u32 elsewhere_ = 0;  // batches that the hot loop shall run before the station takes one
   const Batching batch_;
   const RequestAccount account_;
 };
