@@ -97,8 +97,8 @@ class Station {
   static constexpr Number kNone = 0xffff;
   static constexpr u32 kOneIn = 256;
   // An automatic station goes on if so many operations in 256 had the key of another, and off if fewer had. On two
-  // threads, cuckoo under olc, 16 M keys, a station took 1.4 times as long where 12 % had, about as long where 37 % had,
-  // and a seventh where nearly all had.
+  // threads, cuckoo under olc, 16 M keys, a station took 1.4 times as long where 12 % had, about as long where 37 %
+  // had, and a seventh where nearly all had.
   static constexpr u32 kOnFrom = 128, kOffBelow = 96;
 
   struct Chain {
