@@ -3,6 +3,7 @@
 #include <poll.h>
 #include <sys/socket.h>
 
+#include <algorithm>
 #include <array>
 #include <string>
 #include <string_view>
@@ -36,15 +37,22 @@ void Metrics::answer(const File& client) const {
   const timeval patience{.tv_sec = 1, .tv_usec = 0};
   setsockopt(client.number(), SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
   setsockopt(client.number(), SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience);
-  std::array<char, 4096> request;
-  const ssize_t got = recv(client.number(), request.data(), request.size(), 0);
-  if (got <= 0) return;
-  const std::string_view text(request.data(), static_cast<std::size_t>(got));
-  const bool known = text.starts_with("GET /metrics ") || text.starts_with("GET / ");
+  std::array<char, 8192> room;
+  std::string_view head;  // of the request
+  while (head.find("\r\n\r\n") == head.npos) {
+    if (head.size() == room.size()) return;
+    const ssize_t got = recv(client.number(), room.data() + head.size(), room.size() - head.size(), 0);
+    if (got <= 0) return;
+    head = {room.data(), head.size() + static_cast<std::size_t>(got)};
+  }
+  const std::string_view method = head.substr(0, head.find(' '));
+  const std::string_view target = head.substr(std::min(method.size() + 1, head.size()));
+  const std::string_view path = target.substr(0, target.find_first_of(" ?\r"));
+  const bool known = (method == "GET" || method == "HEAD") && (path == "/metrics" || path == "/");
   const std::string body = known ? prometheus_text(server_, present()) : "there is /metrics\n";
   std::string answer = known ? "HTTP/1.0 200 OK\r\n" : "HTTP/1.0 404 Not Found\r\n";
-  answer +=
-      "Content-Type: text/plain; version=0.0.4\r\nContent-Length: " + std::to_string(body.size()) + "\r\n\r\n" + body;
+  answer += "Content-Type: text/plain; version=0.0.4\r\nContent-Length: " + std::to_string(body.size()) + "\r\n\r\n";
+  if (method != "HEAD") answer += body;
   for (std::string_view rest = answer; !rest.empty();) {
     const ssize_t sent = send(client.number(), rest.data(), rest.size(), MSG_NOSIGNAL);
     if (sent <= 0) return;

@@ -151,10 +151,20 @@ class Serve(unittest.TestCase):
             port = free.getsockname()[1]
         with self.served(f"--metrics=127.0.0.1:{port}") as (_, path):
             self.ask(path, b"set a 0 0 1\r\nx\r\nget a b\r\n")
-            with socket.create_connection(("127.0.0.1", port)) as client:
-                client.sendall(b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n")
-                text = b"".join(iter(lambda: client.recv(65536), b"")).decode()
+
+            def scrape(*pieces):
+                with socket.create_connection(("127.0.0.1", port)) as client:
+                    client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+                    for piece in pieces:
+                        client.sendall(piece)
+                    return b"".join(iter(lambda: client.recv(65536), b"")).decode()
+
+            text = scrape(b"GET /met", b"rics HTTP/1.1\r\nHost: x\r\n", b"\r\n")
             self.assertTrue(text.startswith("HTTP/1.0 200 OK\r\n"))
+            self.assertTrue(scrape(b"GET /metrics?x=1 HTTP/1.1\r\n\r\n").startswith("HTTP/1.0 200 OK\r\n"))
+            head = scrape(b"HEAD /metrics HTTP/1.1\r\n\r\n")
+            self.assertRegex(head, r"\AHTTP/1.0 200 OK\r\n[^\n]*\nContent-Length: [1-9]\d*\r\n\r\n\Z")
+            self.assertTrue(scrape(b"GET /other HTTP/1.1\r\n\r\n").startswith("HTTP/1.0 404 "))
             for line in ("latchlab_get_hits_total 1", "latchlab_get_misses_total 1", "latchlab_items 1"):
                 self.assertIn(f"\n{line}\n", text)
 
