@@ -76,6 +76,16 @@ TEST_CASE("a wrong or missing value behind a station makes the run invalid", "[s
   }
 }
 
+TEST_CASE("an automatic station rests across slices while few keys are equal", "[station]") {
+  Config config = stationed("mix:read=50,update=50", {.mode = StationMode::kAuto});
+  config.ops = 400'000;
+  config.records = 100'000;
+  const TrialResult result = run_of<Toy<u64>>(config);
+  CHECK(result.status == Status::kOk);
+  CHECK(*result.throughput->station_issued.value > 0);
+  CHECK(*result.throughput->station_issued.value <= config.ops / 100);  // one batch in 256
+}
+
 TEST_CASE("without a station nothing is counted of one", "[station]") {
   Config config = stationed("mix:update=100", {});
   const TrialResult result = run_of<Toy<u64>>(config);
