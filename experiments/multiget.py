@@ -197,12 +197,15 @@ def draw(runs, folder):
                  "middle": statistics.median(values) * scale, "least": min(values) * scale, "most": max(values) * scale}
                 for point in points if (values := runs.values(point, what))]
 
-    def panel(data, x, y, title, marks=()):
-        """Returns a panel with the spread and the lines of all servers, and grey lines at `marks`, in the unit of y."""
-        base = altair.Chart(altair.Data(values=data)).encode(x=x, color=altair.Color("server:N", title=None))
+    def panel(data, x, y, title, marks=(), coloured=True):
+        """Returns a panel with the spread and the lines of all servers, and grey lines at `marks`, in the unit of y. Without colours the x
+        axis names the servers."""
+        base = altair.Chart(altair.Data(values=data)).encode(x=x)
+        if coloured:
+            base = base.encode(color=altair.Color("server:N", title=None), strokeDash=altair.StrokeDash("server:N", title=None))
         y_of = lambda field: altair.Y(f"{field}:Q", title=y, scale=altair.Scale(type="log"))
         spread = base.mark_rule().encode(y=y_of("least"), y2="most:Q")
-        lines = base.mark_line(point=True).encode(y=y_of("middle"), strokeDash=altair.StrokeDash("server:N", title=None))
+        lines = base.mark_line(point=True).encode(y=y_of("middle")) if coloured else base.mark_point(filled=True).encode(y=y_of("middle"))
         grey = altair.Chart(altair.Data(values=[{"mark": mark} for mark in marks])).mark_rule(color="grey", strokeDash=[2, 4])
         return altair.layer(grey.encode(y=y_of("mark")), spread, lines).properties(width=360, height=260, title=title)
 
@@ -221,11 +224,12 @@ def draw(runs, folder):
                      f"TCP, get: throughput; grey: {A_CORE[0]} and {A_CORE[1]} M a core", A_CORE),
                panel(rows(across, "keys_s", 1e-6), altair.X("transport:N", title=None), "million keys a second", f"{LOADED} keys a request, by transport"),
                panel(rows(isas, "keys_s", 1e-6), altair.X("server:N", title=None, sort="-y"), "million keys a second",
-                     f"shared memory, {LOADED} keys a request; grey: {PUBLISHED[0]} and {PUBLISHED[1]} of memc3, off", published)]
+                     f"shared memory, {LOADED} keys a request; grey: {PUBLISHED[0]} and {PUBLISHED[1]} of memc3, off", published, coloured=False)]
     for keys in (1, LOADED):
         loaded = [p for p in points if p.share and p.keys == keys]
         if loaded:
-            panels.append(panel(rows(loaded, "p95_us", 1), by_load, "p95 of the response time, us", f"{keys} keys a request, under load"))
+            panels.append(panel(rows(loaded, "p95_us", 1), by_load, "p95 of the response time, us",
+                                f"{keys} key{'s' * (keys > 1)} a request, under load"))
     title = altair.TitleParams("What an index is worth behind a network: keys of 20 bytes, values of 32", anchor="start")
     spec = altair.concat(*panels, columns=2).properties(title=title, background="white").to_dict()
     (folder / "figure.svg").write_text(vl_convert.vegalite_to_svg(spec))
