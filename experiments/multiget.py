@@ -9,7 +9,8 @@ in random order, on a server of its own that is loaded first.
     servers     cuckoo and memc3 under olc, with batches (--gather=turn) and without (--gather=off); null, which keeps nothing, so that its
                 rates are the client's bounds; memcached and redis where they are installed, with one thread and no limit that matters
     get         1 4 16 24 32 64 96 128 keys a request; --quick: 1 16 64
-    set         1 16 64 keys a request; --quick: 1 64
+    set, incr   1 16 64 keys a request; --quick: 1 64. An incr needs an item that is there and a value that is a number: so not null, and
+                not redis, whose INCR takes no value of 32 bytes
     transports  TCP for all; a Unix socket and mailboxes in shared memory besides, for ours at 16 and 64 keys
     isa         simdht of shape 2x4 under spin by scalar, sse4.2, avx2 and avx512 kernels, as far as the processor has them, with batches
                 and without: gets of 64 keys through shared memory. Not with --quick: simdht of each shape by the widest kernels
@@ -44,7 +45,7 @@ from kept import Runs, parse, shown
 
 FOLDER = pathlib.Path(__file__).resolve().parent / "results/multiget"
 KEYS = {"quick": (1, 16, 64), "full": (1, 4, 16, 24, 32, 64, 96, 128)}
-SET_KEYS = {"quick": (1, 64), "full": (1, 16, 64)}
+CHANGED_KEYS = {"quick": (1, 64), "full": (1, 16, 64)}
 RECORDS = {"quick": "1M", "full": "10M"}
 ROUNDS = {"quick": 3, "full": 10}
 WINDOW = {"quick": "1s", "full": "2s"}
@@ -54,6 +55,7 @@ NULL = {"null": ["--index=null", "--sync=none"]}
 ISAS = ("scalar", "sse4.2", "avx2", "avx512")
 CPU_FLAGS = {"sse4.2": "sse4_2", "avx2": "avx2", "avx512": "avx512f"}
 SHAPES = ("2x1", "3x1", "4x1", "2x2", "2x4", "2x7", "2x8", "3x2", "3x4")
+CHANGES = ("set", "incr")
 TRANSPORTS = ("unix", "shm")   # besides TCP
 LOADED = 64                    # keys a request where instruction sets are looked at, and beside others transports and load
 SHARES = (0.2, 0.4, 0.6, 0.8)  # of memcached's most
@@ -97,7 +99,9 @@ def points_of(mode, peers, by_isa):
     """Returns the points of a closed loop, then those under a given load, which need the rate of the former."""
     servers = [*OURS, *NULL, *peers]
     closed = [Point(server, keys) for server, keys in itertools.product(servers, KEYS[mode])]
-    closed += [Point(server, keys, verb="set") for server, keys in itertools.product(servers, SET_KEYS[mode])]
+    counters = [server for server in servers if server not in (*NULL, "redis")]
+    closed += [Point(server, keys, verb="set") for server, keys in itertools.product(servers, CHANGED_KEYS[mode])]
+    closed += [Point(server, keys, verb="incr") for server, keys in itertools.product(counters, CHANGED_KEYS[mode])]
     closed += [Point(server, keys, transport) for server, keys, transport in itertools.product((*OURS, *NULL), (16, LOADED), TRANSPORTS)]
     closed += [Point(server, LOADED, "shm") for server in by_isa]
     if "memcached" not in peers:
@@ -145,7 +149,8 @@ def ratios_of(keys):
     batched, alone = Point("cuckoo, turn", keys), Point("cuckoo, off", keys)
     shared = {name: Point(name, keys, "shm") for name in OURS}
     rows = [("memcached's server time over ours with batches", Point("memcached", keys), batched, "server_ns"),
-            ("set: memcached's server time over ours", Point("memcached", keys, verb="set"), Point("cuckoo, turn", keys, verb="set"), "server_ns"),
+            *[(f"{verb}: memcached's server time over ours", Point("memcached", keys, verb=verb), Point("cuckoo, turn", keys, verb=verb),
+               "server_ns") for verb in CHANGES],
             ("server time without batches over with", alone, batched, "server_ns"),
             ("cuckoo over memc3, both with batches: throughput in shared memory", shared["cuckoo, turn"], shared["memc3, turn"], "keys_s"),
             ("cuckoo with batches over memc3 without: throughput in shared memory "
@@ -213,7 +218,7 @@ def draw(runs, folder):
     by_keys = altair.X("keys:Q", title="keys a request", scale=altair.Scale(type="log", base=2))
     by_load = altair.X("load:Q", title="load, % of memcached's most")
     closed = [p for p in points if not p.share]
-    tcp = {verb: [p for p in closed if p.transport == "tcp" and p.verb == verb] for verb in ("get", "set")}
+    tcp = {verb: [p for p in closed if p.transport == "tcp" and p.verb == verb] for verb in ("get", *CHANGES)}
     across = [p for p in closed if p.keys == LOADED and p.verb == "get" and p.server in (*OURS, *NULL)]
     isas = [p for p in closed if p.keys == LOADED and p.transport == "shm" and p.server not in NULL]
     reference = runs.values(Point("memc3, off", LOADED, "shm"), "keys_s")

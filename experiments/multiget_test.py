@@ -76,7 +76,7 @@ class Multiget(Folder):
         self.assertEqual(list(by_isa)[:5], ["2x4 scalar, turn", "2x4 scalar, off", "2x4 avx2, turn", "2x4 avx2, off", "2x1 avx2, turn"])
         self.assertEqual(len(by_isa), 4 + 8)
         closed, loaded = multiget.points_of("full", ["memcached", "redis"], by_isa)
-        self.assertEqual(len(closed), 7 * 8 + 7 * 3 + 5 * 2 * 2 + 12)
+        self.assertEqual(len(closed), 7 * 8 + 7 * 3 + 5 * 3 + 5 * 2 * 2 + 12)
         self.assertEqual(len(loaded), 6 * 2 * 4)
         self.assertEqual(len({*closed, *loaded}), len(closed) + len(loaded))
         self.assertEqual(multiget.points_of("quick", ["redis"], {})[1], [])   # nothing says how much memcached serves
@@ -171,7 +171,8 @@ class End(Folder):
         return status, out.getvalue()
 
     def test_multiget_measures_and_goes_on(self):
-        points = ([Point("cuckoo, turn", 16), Point("null", 16, "shm"), Point("cuckoo, turn", 16, verb="set"), Point("2x4 scalar, off", 64, "shm")],
+        points = ([Point("cuckoo, turn", 16), Point("null", 16, "shm"), Point("cuckoo, turn", 16, verb="set"),
+                   Point("cuckoo, turn", 16, verb="incr"), Point("2x4 scalar, off", 64, "shm")],
                   [Point("cuckoo, turn", 1, "tcp", .5)])
         self.assertEqual(kept.Runs(self.folder, Point, "quick").points(), [])
         with mock.patch.object(multiget, "points_of", lambda *_: points), mock.patch.object(multiget, "draw", mock.Mock(side_effect=ImportError)), \
@@ -184,7 +185,7 @@ class End(Folder):
                 self.assertIn(point.name, out)
             path = self.folder / "out/results.jsonl"
             lines = path.read_text()
-            self.assertEqual(len(lines.splitlines()), 5)
+            self.assertEqual(len(lines.splitlines()), sum(map(len, points)))
             self.run_script(multiget)
             self.assertEqual(path.read_text(), lines)
         [loaded] = points[1]

@@ -94,6 +94,8 @@ class Server:
         """Returns the keys that the server has looked up so far, or set."""
         if verb == "set":
             return counts.get("cmdstat_set", 0) if self.resp else counts["cmd_set"]
+        if verb == "incr":
+            return counts["incr_hits"] + counts["incr_misses"]
         return counts["keyspace_hits"] + counts["keyspace_misses"] if self.resp else counts["cmd_get"]
 
     def processor_ns(self):
@@ -131,8 +133,9 @@ class Watch(threading.Thread):
 
 def workload(verb, keys):
     """Returns the client's words for requests of so many keys, and how many keys one of its operations has."""
-    if verb == "set":
-        return ["--workload=mix:update=100", f"--batch={keys}:in-turn"], 1
+    changes = {"set": "update", "incr": "increment"}
+    if verb in changes:
+        return [f"--workload=mix:{changes[verb]}=100", f"--batch={keys}:in-turn"], 1
     return [f"--workload=mix:multi_get=100,multi_get_keys={keys}"], keys
 
 
@@ -157,7 +160,7 @@ def drive(bench, server, verb, keys, records, window, clients, more=()):
         print(f"{server.name}, {verb}, {keys} keys: {why}", file=sys.stderr)
         return None, None, None
     phases = {phase["name"]: phase["operations"] for phase in document["phases"]}
-    begin = before + phases.get("load" if verb == "set" else "verify", 0) + phases["warmup"] * keys_each
+    begin = before + phases.get({"get": "verify", "set": "load"}.get(verb), 0) + phases["warmup"] * keys_each
     span = watch.within(begin, begin + phases["measure"] * keys_each)
     if span is None:
         print(f"{server.name}, {verb}, {keys} keys: the measured phase was too short to look at the server twice", file=sys.stderr)

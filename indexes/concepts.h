@@ -118,4 +118,14 @@ inline constexpr bool kModifiesBatches =
              std::span<Modified> modified, Found (*f)(std::size_t, Found) noexcept,
              BatchOrder order) { index.modify_batch(me, keys, modified, f, order); };
 
+/// True if an index has an operation of its own that adds one to a value: it returns what the value became, or nothing
+/// for an absent key. For all others an increment is a modify.
+template <class Index>
+inline constexpr bool kIncrementsByItself =
+    requires(Index& index, typename Index::ThreadState& me, typename Index::Raw key,
+             std::span<const typename Index::Raw> keys, std::span<Found> after, BatchOrder order) {
+      { index.increment(me, key) } -> std::same_as<Found>;
+      index.increment_batch(me, keys, after, order);
+    };
+
 }  // namespace latchlab

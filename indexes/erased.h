@@ -90,6 +90,9 @@ class Erased {
     /// returns both. `change` is pure, does not throw, and may run several times. Must not be called if the index does
     /// not modify. Throws as put.
     virtual Modified modify(ErasedKey key, const Change& change) = 0;
+    /// Does modify, where `change` adds one to a value. An index that increments by an operation of its own does that
+    /// instead.
+    virtual Modified increment(ErasedKey key, const Change& change) = 0;
     /// Sets done[i] to whether keys[i] was present.
     virtual void erase(std::span<const ErasedKey> keys, std::span<bool> done, BatchOrder order) = 0;
     /// Do what put and erase do for one key, by the same bodies, and say which value they removed. An index of words
@@ -206,6 +209,14 @@ class ErasedSession : public Base {
       return index_.modify(me_, raw_of<Raw>(key), [&](Found before) noexcept { return change(before); });
     } else {
       return {};
+    }
+  }
+  Modified increment(ErasedKey key, const Erased::Change& change) final {
+    if constexpr (kIncrementsByItself<Index>) {
+      const Found after = index_.increment(me_, raw_of<Raw>(key));
+      return {.before = after ? Found(*after - 1) : after, .after = after};
+    } else {
+      return modify(key, change);
     }
   }
   void erase(std::span<const ErasedKey> keys, std::span<bool> done, BatchOrder order) final {

@@ -11,6 +11,7 @@
 //                                              that of a read
 //   mix:read=50,modify=50                      a modify reads a value and stores another in one step. rmw is two: a
 //                                              lookup, then an update
+//   mix:read=50,increment=50                   an increment is a modify that stores the value plus one
 //   ycsb-a ... ycsb-f                          YCSB's workloads (Cooper et al., SoCC 2010), each with its usual
 //                                              distribution: read=50,update=50; read=95,update=5; reads;
 //                                              read=95,insert=5 by age; scan=95,insert=5,scan_length=1-100;

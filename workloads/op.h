@@ -9,14 +9,14 @@
 namespace latchlab {
 
 /// The kinds of operations. Their numbers are part of the format of traces (trace.h), so a new kind comes last.
-enum class OpKind : u8 { kRead, kInsert, kUpdate, kUpsert, kErase, kScan, kRmw, kMultiGet, kModify };
+enum class OpKind : u8 { kRead, kInsert, kUpdate, kUpsert, kErase, kScan, kRmw, kMultiGet, kModify, kIncrement };
 
 /// The words of the workload mix: and of results. rmw is a lookup and then an update of its key, as in YCSB: other
-/// threads may change the key in between. modify reads a value and stores another in one linearizable step. multi_get
-/// looks up several keys in one call.
+/// threads may change the key in between. modify reads a value and stores another in one linearizable step; increment
+/// stores the value plus one. multi_get looks up several keys in one call.
 template <>
 inline constexpr std::array kWords<OpKind>{"read"sv, "insert"sv, "update"sv,    "upsert"sv, "erase"sv,
-                                           "scan"sv, "rmw"sv,    "multi_get"sv, "modify"sv};
+                                           "scan"sv, "rmw"sv,    "multi_get"sv, "modify"sv, "increment"sv};
 inline constexpr std::size_t kOpKinds = kWords<OpKind>.size();
 
 /// The properties of an operation's kind.
@@ -40,7 +40,8 @@ struct OpTraits {
     case OpKind::kScan: return {.reads = true};
     case OpKind::kRmw: return {.reads = true, .updates = true};
     case OpKind::kMultiGet: return {.reads = true};
-    case OpKind::kModify: return {.reads = true, .updates = true, .batches = true};
+    case OpKind::kModify:
+    case OpKind::kIncrement: return {.reads = true, .updates = true, .batches = true};
   }
   __builtin_unreachable();
 }

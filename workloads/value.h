@@ -50,6 +50,13 @@ template <class Raw>
   return (tag_hash(key) >> (64 - bits) & ~stamp_bits) | (stamp & stamp_bits);
 }
 
+/// Returns the value that an increment makes of a value of so many bits: the same tag, and the next stamp, which starts
+/// again at 0 after the last.
+[[nodiscard]] constexpr u64 incremented(u64 value, u32 bits = 64) {
+  const u64 stamp_bits = (u64{1} << bits / 2) - 1;
+  return (value & ~stamp_bits) | ((value + 1) & stamp_bits);
+}
+
 [[nodiscard]] constexpr bool tag_matches(const auto& key, u64 value, u32 bits = 64) {
   const u32 half = bits / 2;
   return u64{tag_of(key)} >> (32 - half) == value >> half;

@@ -37,6 +37,16 @@ TEST_CASE("a value of 32 bits belongs to its key too, with a shorter tag and sta
   CHECK(confused < 20);
 }
 
+TEST_CASE("an increment is the next stamp of the same tag, and the first one after the last") {
+  for (const u32 bits : {8u, 16u, 32u, 64u}) {
+    CAPTURE(bits);
+    const u64 last = (u64{1} << bits / 2) - 1;
+    CHECK(incremented(value_of(u64{7}, 0, bits), bits) == value_of(u64{7}, 1, bits));
+    CHECK(incremented(value_of(u64{7}, last, bits), bits) == value_of(u64{7}, 0, bits));
+  }
+  CHECK(incremented(0, 0) == 0);  // of an empty value
+}
+
 TEST_CASE("a byte-string key and its prefix have different tags") {
   const std::string_view key("na\xc3\xafve\0x", 8);
   const u64 value = value_of(key, 5);

@@ -44,7 +44,7 @@ std::string not_possible(const Combination& point) {
   if (mix.has(OpKind::kErase) && !pair.no_erase.empty()) {
     return fmt::format("--workload: {} does not erase: {}", config.index.name, pair.no_erase);
   }
-  if (mix.has(OpKind::kModify) && !pair.no_modify.empty()) {
+  if ((mix.has(OpKind::kModify) || mix.has(OpKind::kIncrement)) && !pair.no_modify.empty()) {
     return fmt::format("--workload: {} does not modify: {}; rmw is a lookup and an update", config.index.name,
                        pair.no_modify);
   }
@@ -166,7 +166,8 @@ std::string no_batch(const Combination& point) {
   if (!all.batches) {
     if (config.batch.order == BatchOrder::kSideBySide && point.pair.hints) return "";
     return fmt::format(
-        "--batch: --workload={} must have one kind of operations: lookups, inserts, updates, modifies or erasures{}",
+        "--batch: --workload={} must have one kind of operations: lookups, inserts, updates, modifies, increments or "
+        "erasures{}",
         config.workload.str(), point.pair.hints ? fmt::format("; or write --batch={}", keys) : "");
   }
   if (!point.pair.no_batch.empty()) return fmt::format("--batch: it does not reach {}: {}", index, point.pair.no_batch);

@@ -101,7 +101,7 @@ Entries workloads() {
   return {{"lookup", "reads only"},
           {"insert", "inserts every record once into an empty index, and then ends"},
           {"mix:read=90,insert=10",
-           "percentages of read, insert, update, upsert, erase, scan, rmw, modify, multi_get; sum 100;"},
+           "percentages of read, insert, update, upsert, erase, scan, rmw, modify, increment, multi_get; sum 100;"},
           {"", "rmw is a lookup and then an update of its key: another thread may change the key in between;"},
           {"", "modify reads a value and stores another in one step"},
           {"  multi_get_keys=16", "keys that a multi-get looks up in one call, at most 256"},

@@ -52,7 +52,7 @@ struct alignas(kFalseSharingBytes) Tally {
   /// found all their keys.
   std::array<u64, kOpKinds> succeeded{};
   u64 checksum = 0;      ///< sum of the tags of inserted keys minus those of erased keys, modulo 2^64
-  u64 wrong_values = 0;  ///< finds, scans or modifies that returned another key's value
+  u64 wrong_values = 0;  ///< finds, scans, modifies or increments that returned another key's value
   u64 missing = 0;       ///< operations that did not find, update, modify or erase a key that must be there
   u64 phantoms = 0;      ///< operations that found a key that cannot be there
   u64 disorder = 0;      ///< pairs of a scan out of order, below its first key, or beyond its limit

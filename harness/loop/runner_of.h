@@ -178,6 +178,12 @@ class alignas(kFalseSharingBytes) RunnerOf : public CountedSession<Index, Runner
         run_singly(slice.only, requests, now, slice.gets, tally);
       } else if (slice.only == OpKind::kModify) {
         if constexpr (kModifiesBatches<Index>) modify_batch(requests, now, tally);
+      } else if (slice.only == OpKind::kIncrement) {
+        if constexpr (kIncrementsByItself<Index>) {
+          increment_batch(requests, now, tally);
+        } else if constexpr (kModifiesBatches<Index>) {
+          modify_batch(requests, now, tally);
+        }
       } else if (about(*slice.only).changes()) {
         if constexpr (kChangesBatches<Index>) change_batch(*slice.only, requests, now, tally);
       } else {
@@ -191,6 +197,7 @@ class alignas(kFalseSharingBytes) RunnerOf : public CountedSession<Index, Runner
   bool calls_batches(const std::optional<OpKind>& only) const {
     if (!only || !about(*only).batches || (rolls() && !kAtOnce)) return false;
     if (only == OpKind::kModify) return kModifiesBatches<Index>;
+    if (only == OpKind::kIncrement) return kIncrementsByItself<Index> || kModifiesBatches<Index>;
     return about(*only).changes() ? kChangesBatches<Index> : kFindsBatches<Index>;
   }
 
@@ -352,14 +359,16 @@ class alignas(kFalseSharingBytes) RunnerOf : public CountedSession<Index, Runner
   }
 
   /// The value that a modify stores: what an update would store if the key is there, else nothing. So the tally counts
-  /// modifies as it counts updates. The value does not depend on the old one, which is checked after the call.
-  static Found modified_to(const Request& request, const Found& before) noexcept {
-    return before ? Found(request.value) : before;
+  /// modifies as it counts updates. Only that of an increment depends on the old value, which is checked after the
+  /// call.
+  Found modified_to(const Request& request, const Found& before) const noexcept {
+    if (!before) return before;
+    return request.kind == OpKind::kIncrement ? incremented(*before, tag_of_.value_bits()) : request.value;
   }
-  /// Runs a modify. Returns true if the key was there.
+  /// Runs a modify, or an increment as one. Returns true if the key was there.
   [[gnu::noinline]] bool modify_one(const Request& request, Tally& tally) {
     if constexpr (kModifies<Index>) {
-      const auto change = [&request](const Found& before) noexcept { return modified_to(request, before); };
+      const auto change = [&](const Found& before) noexcept { return modified_to(request, before); };
       const Modified modified = index_.modify(me_, key_of<Raw>(request), change);
       return modified_right(request, modified, tally);
     }
@@ -371,7 +380,20 @@ class alignas(kFalseSharingBytes) RunnerOf : public CountedSession<Index, Runner
     if constexpr (!keeps_pairs<Index>()) return modified.before.has_value();
     return found_right(request, modified.before, tally);
   }
-  /// Runs modifies by one call of the index.
+  [[gnu::noinline]] bool increment_one(const Request& request, Tally& tally) {
+    if constexpr (kIncrementsByItself<Index>)
+      return found_right(request, index_.increment(me_, key_of<Raw>(request)), tally);
+    return modify_one(request, tally);
+  }
+  /// Runs increments by one call of the index.
+  void increment_batch(const Request* requests, u32 count, Tally& tally) {
+    const Keys keys(requests, count);
+    const BatchRoom<Found, kMostInCall> room(count);
+    const std::span<Found> after = room.all();
+    index_.increment_batch(me_, keys.all(), after, batch_.order);
+    for (u32 i = 0; i < count; ++i) note(OpKind::kIncrement, found_right(requests[i], after[i], tally), tally);
+  }
+  /// Runs modifies, or increments as such, by one call of the index.
   void modify_batch(const Request* requests, u32 count, Tally& tally) {
     const Keys keys(requests, count);
     const BatchRoom<Modified> answers(count);
@@ -380,7 +402,7 @@ class alignas(kFalseSharingBytes) RunnerOf : public CountedSession<Index, Runner
       ~Done() {
         for (std::size_t i = 0; i < modified.size(); ++i) {
           if (!all && !modified[i].before) continue;
-          note(OpKind::kModify, session.modified_right(requests[i], modified[i], tally), tally);
+          note(requests[i].kind, session.modified_right(requests[i], modified[i], tally), tally);
         }
       }
       const RunnerOf& session;
@@ -389,7 +411,7 @@ class alignas(kFalseSharingBytes) RunnerOf : public CountedSession<Index, Runner
       Tally& tally;
       bool all = false;
     } done{*this, requests, answers.all(), tally};
-    const auto change = [requests](std::size_t i, const Found& before) noexcept {
+    const auto change = [this, requests](std::size_t i, const Found& before) noexcept {
       return modified_to(requests[i], before);
     };
     index_.modify_batch(me_, keys.all(), answers.all(), change, batch_.order);
@@ -446,6 +468,7 @@ class alignas(kFalseSharingBytes) RunnerOf : public CountedSession<Index, Runner
           break;
         case OpKind::kRmw: note(OpKind::kRmw, read_modify_write(request, tally), tally); break;
         case OpKind::kModify: note(OpKind::kModify, modify_one(request, tally), tally); break;
+        case OpKind::kIncrement: note(OpKind::kIncrement, increment_one(request, tally), tally); break;
       }
     }
   }

@@ -67,6 +67,7 @@ void RecordedRun::run_marked(Runner& runner, const Slice& slice, const Request& 
     case OpKind::kUpsert: return account_.note_change(request.kind, request, put(runner, Put::kUpsert, request), tally);
     case OpKind::kErase: return account_.note_change(request.kind, request, erase(runner, request), tally);
     case OpKind::kModify: return account_.note(request.kind, modify(runner, request, tally), tally);
+    case OpKind::kIncrement: return account_.note(request.kind, increment(runner, request, tally), tally);
     case OpKind::kMultiGet:
       return account_.note(request.kind, multi_get(runner, {slice.gets + request.number, request.limit}, tally), tally);
     case OpKind::kRmw: {
@@ -145,15 +146,27 @@ bool RecordedRun::modify(Runner& runner, const Request& request, Tally& tally) {
   const Erased::Change change = [&request](const Found& before) { return before ? Found(request.value) : before; };
   const ErasedKey key = account_.key_of(request);
   const UnderWay call = begin(CallKind::kUpdate, request);
-  const Found before = runner.modify(key, change).before;
+  return end_modify(call, request, runner.modify(key, change), tally);
+}
+
+bool RecordedRun::increment(Runner& runner, const Request& request, Tally& tally) {
+  const Erased::Change change = [bits = account_.value_bits()](const Found& before) {
+    return before ? Found(incremented(*before, bits)) : before;
+  };
+  const ErasedKey key = account_.key_of(request);
+  const UnderWay call = begin(CallKind::kUpdate, request);
+  return end_modify(call, request, runner.increment(key, change), tally);
+}
+
+bool RecordedRun::end_modify(const UnderWay& call, const Request& request, const Modified& modified, Tally& tally) {
   end(call, [&](Call& record) {
-    if (before) {
-      record.yes = true, record.was = before;
+    if (modified.before) {
+      record.yes = true, record.was = modified.before, record.value = modified.after.value_or(0);
     } else {
       record.kind = CallKind::kFind, record.value = 0;
     }
   });
-  return account_.found_right(request, before, tally);
+  return account_.found_right(request, modified.before, tally);
 }
 
 bool RecordedRun::multi_get(Runner& runner, std::span<const Request> requests, Tally& tally) {

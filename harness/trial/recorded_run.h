@@ -13,7 +13,8 @@
 //   - An rmw is two calls: a lookup and, if it found the key, an update.
 //   - An update and an erase say which value they removed, and an upsert does with sized values. The session has such
 //     forms of the operations (Erased::Session::replace), which run the same bodies and read one value more.
-//   - A modify is recorded as what it did: an update that says what it replaced, or a find that found nothing.
+//   - A modify or an increment is recorded as what it did: an update that says what it replaced, or a find that found
+//   nothing.
 //   - Scans are not recorded. A scan promises no moment at which it saw all its keys, and there is no record of a
 //   range.
 //   - A recorded call is not timed for --latency: reading the clock for the history would be part of its time.
@@ -76,6 +77,7 @@ class RecordedRun {
   bool put(Runner& runner, Put how, const Request& request);
   bool erase(Runner& runner, const Request& request);
   bool modify(Runner& runner, const Request& request, Tally& tally);
+  bool increment(Runner& runner, const Request& request, Tally& tally);
   bool multi_get(Runner& runner, std::span<const Request> requests, Tally& tally);
 
   /// A call on its way. Its slot is empty if it is not recorded.
@@ -85,6 +87,8 @@ class RecordedRun {
   };
   UnderWay begin(CallKind kind, const Request& request);
   void end(const UnderWay& call, const auto& answer);
+  /// Ends a modify or an increment. Returns true if the key was there.
+  bool end_modify(const UnderWay& call, const Request& request, const Modified& modified, Tally& tally);
 
   u64 history_key_of(const Request& request) const;
 

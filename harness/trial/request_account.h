@@ -12,9 +12,10 @@ namespace latchlab {
 class RequestAccount {
  public:
   /// `numbers`: keys are numbers. `value_bits` are those of a value.
-  RequestAccount(bool numbers, u32 value_bits) : numbers_(numbers), tag_shift_(value_bits / 2) {}
+  RequestAccount(bool numbers, u32 value_bits) : numbers_(numbers), value_bits_(value_bits) {}
 
   bool numbers() const { return numbers_; }
+  u32 value_bits() const { return value_bits_; }
   ErasedKey key_of(const Request& request) const {
     return numbers_ ? ErasedKey(request.number) : ErasedKey(std::string_view(request.bytes, request.length));
   }
@@ -47,10 +48,10 @@ class RequestAccount {
   }
 
  private:
-  u64 tag_of(u64 value) const { return value >> tag_shift_; }
+  u64 tag_of(u64 value) const { return value >> value_bits_ / 2; }
 
   const bool numbers_;
-  const u32 tag_shift_;
+  const u32 value_bits_;
 };
 
 }  // namespace latchlab

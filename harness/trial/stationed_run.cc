@@ -59,6 +59,7 @@ struct Operations {
       case OpKind::kInsert: return before ? before : Found(request.value);
       case OpKind::kUpdate:
       case OpKind::kModify: return before ? Found(request.value) : before;
+      case OpKind::kIncrement: return before ? Found(incremented(*before, account.value_bits())) : before;
       case OpKind::kUpsert: return request.value;
       case OpKind::kErase: return {};
       default: return before;

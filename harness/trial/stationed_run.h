@@ -22,8 +22,8 @@ class StationedRun {
   StationedRun& operator=(const StationedRun&) = delete;
   virtual ~StationedRun() = default;
 
-  /// Does what runner.run() does. The requests are lookups, inserts, updates, upserts, erasures and modifies;
-  /// `latencies` is null. Counts in the tally what the station was given, and what it made of that.
+  /// Does what runner.run() does. The requests are lookups, inserts, updates, upserts, erasures, modifies and
+  /// increments; `latencies` is null. Counts in the tally what the station was given, and what it made of that.
   virtual u32 run(Runner& runner, const Slice& slice, const std::atomic<bool>& stop, Tally& tally, u32 stop_requests,
                   Latencies* latencies) = 0;
 };

@@ -29,14 +29,16 @@ TEST_CASE("the operations of a batch meet in a station, and the contents are rig
   for (const StationMode mode : {StationMode::kOn, StationMode::kStall, StationMode::kAuto}) {
     for (const StationOrder order : {StationOrder::kRequest, StationOrder::kCompletion}) {
       INFO(word(mode) << ", " << word(order));
-      Config config = stationed("mix:read=20,insert=20,update=20,upsert=20,erase=10,modify=10", {mode, order});
+      Config config =
+          stationed("mix:read=20,insert=20,update=20,upsert=20,erase=10,modify=5,increment=5", {mode, order});
       config.distribution = Spec::parse("zipf:1.2");
       const TrialResult result = run_of<Toy<u64>>(config);
       CHECK(result.status == Status::kOk);
       CHECK(result.reason.empty());
       REQUIRE(result.throughput);
       CHECK(result.throughput->operations == config.ops);
-      for (const char* kind : {"read", "insert", "update", "upsert", "erase", "modify"}) CHECK(rate_of(result, kind));
+      for (const char* kind : {"read", "insert", "update", "upsert", "erase", "modify", "increment"})
+        CHECK(rate_of(result, kind));
       REQUIRE(result.throughput->station_issued);
       const u64 issued = *result.throughput->station_issued.value, applied = *result.throughput->station_applied.value;
       CHECK(issued <= config.ops);
@@ -56,6 +58,27 @@ TEST_CASE("64 operations on one key are one operation of the index", "[station]"
   const TrialResult result = run_of<Toy<u64>>(config);
   CHECK(result.status == Status::kOk);
   CHECK(*result.throughput->station_applied.value == 1000);
+}
+
+/// A toy that keeps the value that was walked over last.
+struct Shown : Toy<u64> {
+  using Toy<u64>::Toy;
+  template <class Visit>
+  void for_each(ThreadState& me, Visit&& visit) {
+    Toy<u64>::for_each(me, [&](u64 key, u64 value) { visit(key, last = value); });
+  }
+  static inline u64 last = 0;
+};
+
+TEST_CASE("increments of one key add up in a station", "[station]") {
+  for (const StationOrder order : {StationOrder::kRequest, StationOrder::kCompletion}) {
+    Config config = stationed("mix:increment=100", {StationMode::kOn, order});
+    config.records = 1;
+    config.warmup_ns = 0;
+    config.ops = 64 * 1000;
+    CHECK(run_of<Shown>(config).status == Status::kOk);
+    CHECK((Shown::last & ~u32{0}) == config.ops);  // loading wrote the stamp 0
+  }
 }
 
 TEST_CASE("keys that are strings meet in a station, too", "[station]") {

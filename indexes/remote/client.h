@@ -44,6 +44,9 @@ class Client {
   virtual void hear_find(std::span<const std::string_view> keys, std::span<Found> found) = 0;
   /// `how` is kInsert or kUpdate.
   virtual void ask_put(Put how, std::span<const std::string_view> keys, std::span<const u64> values) = 0;
+  /// Throws RemoteError in dialects without such an operation.
+  virtual void ask_increment(std::span<const std::string_view> keys) = 0;
+  virtual void hear_increment(std::span<Found> after) = 0;
   virtual void ask_erase(std::span<const std::string_view> keys) = 0;
   /// Hears puts and erasures. Sets done[i] to whether the i-th has changed something.
   virtual void hear_done(std::span<bool> done) = 0;

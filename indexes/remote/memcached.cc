@@ -5,6 +5,7 @@
 //     insert     add                        ms with mode E
 //     update     replace                    ms with mode R
 //     erase      delete                     md
+//     increment  incr                       ma with v
 //     version    gets, cas                  mg v c, ms with C; md with C erases
 //
 // Text has no deletion of a version. A cas whose time is over when it comes does the same.
@@ -159,6 +160,22 @@ class Text final : public Memcached {
     for (std::size_t i = 0; i < keys.size(); ++i) append_set(out(), verb, keys[i], worded(values[i]));
     send();
   }
+  void ask_increment(std::span<const std::string_view> keys) override {
+    for (const std::string_view key : keys) append_add(out(), MemcachedVerb::kIncr, key, 1);
+    send();
+  }
+  void hear_increment(std::span<Found> after) override {
+    for (Found& one : after) {
+      hear();
+      if (answer_.kind == MemcachedAnswerKind::kNumber) {
+        one = answer_.number;
+      } else if (answer_.kind == MemcachedAnswerKind::kStatus && answer_.status == MemcachedStatus::kNotFound) {
+        one.reset();
+      } else {
+        unexpected();
+      }
+    }
+  }
   void ask_erase(std::span<const std::string_view> keys) override {
     for (const std::string_view key : keys) append_delete(out(), key);
     send();
@@ -218,6 +235,21 @@ class Meta final : public Memcached {
     const std::string_view mode = how == Put::kInsert ? "ME" : "MR";
     for (std::size_t i = 0; i < keys.size(); ++i) append_meta_set(out(), keys[i], worded(values[i]), mode, i);
     send();
+  }
+  void ask_increment(std::span<const std::string_view> keys) override {
+    for (std::size_t i = 0; i < keys.size(); ++i) append_meta_arithmetic(out(), keys[i], "v", i);
+    send();
+  }
+  void hear_increment(std::span<Found> after) override {
+    for (std::size_t i = 0; i < after.size(); ++i) {
+      hear_meta();
+      Found& one = after[heard_place(after.size())];
+      switch (answer_.meta_status) {
+        case MetaStatus::kValue: one = heard_value(); break;
+        case MetaStatus::kNotFound: one.reset(); break;
+        default: unexpected();
+      }
+    }
   }
   void ask_erase(std::span<const std::string_view> keys) override {
     for (std::size_t i = 0; i < keys.size(); ++i) append_meta_delete(out(), keys[i], "", i);

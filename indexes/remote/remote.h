@@ -9,7 +9,8 @@
 // servers are partitions by consistent hashing (ring.h).
 //
 // It modifies by versions, as memcached's clients do: it reads a value, and stores another if the version is still the
-// same. An upsert under memcached's commands is an update, then an insert, until one of them succeeds.
+// same. An increment is one command. An upsert under memcached's commands is an update, then an insert, until one of
+// them succeeds.
 #include <algorithm>
 #include <cstddef>
 #include <memory>
@@ -94,6 +95,16 @@ class Remote {
   template <class F>
   Modified modify(ThreadState& me, Raw key, const F& f) {
     return me.session_->modify(texts(me, {&key, 1}).front(), f);
+  }
+
+  /// Throws RemoteError under redis' protocol.
+  Found increment(ThreadState& me, Raw key) {
+    Found after;
+    me.session_->increment(texts(me, {&key, 1}), {&after, 1});
+    return after;
+  }
+  void increment_batch(ThreadState& me, std::span<const Raw> keys, std::span<Found> after, BatchOrder) {
+    me.session_->increment(texts(me, keys), after);
   }
 
   void find_batch(ThreadState& me, std::span<const Raw> keys, std::span<Found> found, BatchOrder) const {

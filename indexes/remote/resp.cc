@@ -4,7 +4,7 @@
 //     erase   DEL                  update  SET XX          walk    SCAN
 //
 // Its commands cannot change a value that still is what it was, short of a transaction or a script. So there is no
-// modify.
+// modify. INCR adds to signed numbers without blanks alone, which values are not (wording.h). So there is no increment.
 #include <string>
 #include <vector>
 
@@ -45,6 +45,10 @@ class Resp final : public Client {
     }
     connection_.send();
   }
+  void ask_increment(std::span<const std::string_view>) override {
+    connection_.refuse("protocol=resp has no increment; protocol=memcached and protocol=meta have");
+  }
+  void hear_increment(std::span<Found>) override { unexpected(); }
   void ask_erase(std::span<const std::string_view> keys) override {
     for (const std::string_view key : keys) ask({"DEL", key});
     connection_.send();

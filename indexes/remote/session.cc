@@ -71,6 +71,13 @@ void Session::erase(std::span<const std::string_view> keys, std::span<bool> done
       [](Client& client, Keys, std::span<bool> answers) { client.hear_done(answers); });
 }
 
+void Session::increment(std::span<const std::string_view> keys, std::span<Found> after) {
+  using Keys = std::span<const std::string_view>;
+  in_parts(
+      keys, {}, after, [](Client& client, Keys some, std::span<const u64>) { client.ask_increment(some); },
+      [](Client& client, Keys, std::span<Found> answers) { client.hear_increment(answers); });
+}
+
 Modified Session::modify(std::string_view key, FunctionRef<Found(Found before)> change) {
   Client& client = client_of(key);
   for (;;) {

@@ -26,6 +26,8 @@ class Session {
   /// Sets done[i] for an insert or an upsert to whether keys[i] was absent, for an update to whether it was present.
   void put(Put how, std::span<const std::string_view> keys, std::span<const u64> values, std::span<bool> done);
   void erase(std::span<const std::string_view> keys, std::span<bool> done);
+  /// Adds one to each value, and sets after[i] to what the i-th became.
+  void increment(std::span<const std::string_view> keys, std::span<Found> after);
   /// Changes the key in one step from what is there to change(what is there), by versions.
   Modified modify(std::string_view key, FunctionRef<Found(Found before)> change);
 

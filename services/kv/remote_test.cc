@@ -113,6 +113,33 @@ TEST_CASE("Several servers are one index, and each has a part of the keys") {
   }
 }
 
+TEST_CASE("An increment is one command, and a batch of them one pipeline to each server") {
+  ServeCommand second = Served::at_path();
+  second.addresses[0] = Address::parse("--listen", second.addresses[0].text + "2");
+  for (const std::string_view dialect : kDialects) {
+    INFO(dialect);
+    const ServeCommand first = Served::at_path();
+    const Served one(first), two(second);
+    const Spec spec = spec_of(first.addresses[0].text + "+" + second.addresses[0].text, dialect, ",value_size=32");
+    Remote<U64Key> index(Spec::parse("own"), {}, spec);
+    auto me = index.join();
+    if (dialect == "resp") {
+      CHECK_THROWS_AS(index.increment(me, 1), remote::RemoteError);
+      continue;
+    }
+    constexpr u64 kKeys = 200;
+    for (u64 key = 0; key < kKeys; key += 2) CHECK(index.insert(me, key, key << 32));
+    std::vector<u64> keys(2 * kKeys);
+    for (u64 i = 0; i < keys.size(); ++i) keys[i] = i % kKeys;  // each twice
+    std::vector<Found> after(keys.size());
+    index.increment_batch(me, keys, after, BatchOrder::kInTurn);
+    for (u64 i = 0; i < keys.size(); ++i)
+      CHECK(after[i] == (i % 2 == 0 ? Found((i % kKeys << 32) + 1 + i / kKeys) : std::nullopt));
+    CHECK(index.increment(me, 4) == Found((u64{4} << 32) + 3));
+    CHECK(index.increment(me, 5) == Found());
+  }
+}
+
 TEST_CASE("A walk ends with a whole batch, too") {
   for (const std::string_view dialect : kDialects) {
     const ServeCommand command = Served::at_path();
