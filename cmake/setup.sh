@@ -9,12 +9,17 @@ bench_packages="g++ cmake ninja-build libfmt-dev nlohmann-json3-dev libhwloc-dev
 # generated code, pkg-config for the installed package, an emulated machine with four NUMA nodes, and liburing for the server.
 test_packages="catch2 python3 python3-jsonschema git binutils pkgconf qemu-system-x86 busybox-static cpio liburing-dev"
 # Packages that `./test --all` adds: Go, unless there is another one, for a second checker of histories; Slurm, for a cluster on this
-# machine; GNU parallel, for two hosts on this machine; and clients of memcached and redis. An ssh server, memcached and redis-server,
-# which some of these tests need, are not installed, since they would listen.
-all_test_packages="golang-go slurm-wlm munge parallel openssh-client redis-tools libmemcached-tools"
+# machine; GNU parallel, for two hosts on this machine; and what the key-value server is tested by. An ssh server, which some of these
+# tests need, is not installed, since it would listen.
+kv_test_packages="redis-tools libmemcached-tools libevent-2.1-7 netcat-openbsd perl tcl"
+all_test_packages="golang-go slurm-wlm munge parallel openssh-client $kv_test_packages"
 # Packages that `.ci/run` adds: a second compiler with libFuzzer, and the tools that check the style.
 ci_packages="clang-19 libclang-rt-19-dev clang-format-19 clang-tidy-19 doxygen"
 kernel_package=linux-image-cloud-amd64   # the kernel that the emulated machine boots
+# Packages with memcached, redis and their tests, which are unpacked and not installed, since they would listen. What they link to is
+# among the packages above.
+original_packages="memcached redis-server redis-tools"
+original_sources="memcached redis"
 
 # `./bench experiment` adds virtual environments of Debian's Python, and modules of PyPI that draw figures.
 experiment_packages="python3-venv"
@@ -169,23 +174,48 @@ ensure_drawing() {
   ensure_modules "$1" drawing $experiment_modules || :
 }
 
-# fetch_kernel: makes build/linux with vmlinuz in it, completely or not at all. After a failure, its last line is the reason.
+# fetch ARGS...: runs apt-get, whose servers may be slow or away.
+fetch() {
+  LC_ALL=C timeout 300 apt-get -o Acquire::Retries=1 -o Acquire::http::Timeout=30 -o Acquire::https::Timeout=30 "$@"
+}
+
+# fetch_kernel: puts the file vmlinuz into this folder. After a failure, its last line is the reason.
 fetch_kernel() {
   local package
-  rm -rf build/linux build/linux.new
-  mkdir -p build/linux.new || return
-  (
-    cd build/linux.new || exit
     # LC_ALL=C makes the output English in any locale; sed searches for "Depends:".
-    package=$(LC_ALL=C apt-cache depends --important "$kernel_package" | sed -n 's/^ *Depends: //p' | head -n 1)
-    if [ -z "$package" ]; then
-      echo "apt-cache names no package that $kernel_package depends on"
-      exit 1
-    fi
-    LC_ALL=C timeout 300 apt-get -o Acquire::Retries=1 -o Acquire::http::Timeout=30 -o Acquire::https::Timeout=30 \
-      download "$package" && dpkg-deb --fsys-tarfile ./*.deb | tar -x --wildcards './boot/vmlinuz-*' &&
-      rm ./*.deb && mv boot/vmlinuz-* vmlinuz
-  ) && mv build/linux.new build/linux
+  package=$(LC_ALL=C apt-cache depends --important "$kernel_package" | sed -n 's/^ *Depends: //p' | head -n 1)
+  if [ -z "$package" ]; then
+    echo "apt-cache names no package that $kernel_package depends on"
+    return 1
+  fi
+  fetch download "$package" && dpkg-deb --fsys-tarfile ./*.deb | tar -x --wildcards './boot/vmlinuz-*' && rm ./*.deb &&
+    mv boot/vmlinuz-* vmlinuz
+}
+
+# fetch_originals: unpacks $original_packages into this folder. After a failure, its last line is the reason.
+fetch_originals() {
+  local package
+  # shellcheck disable=SC2086  # a list of words
+  fetch download $original_packages || return
+  for package in ./*.deb; do dpkg-deb --fsys-tarfile "$package" | tar -x || return; done
+  rm ./*.deb
+}
+
+# fetch_original_sources: unpacks the sources of $original_sources into folders of this folder, each of one package. apt gets a list of
+# sources of its own. After a failure, its last line is the reason.
+fetch_original_sources() {
+  local apt package
+  apt=$PWD/apt
+  mkdir -p "$apt/lists/partial" "$apt/archives/partial"
+  apt-get indextargets --format 'deb-src $(REPO_URI) $(RELEASE) $(COMPONENT)' 'Created-By: Packages' 'Origin: Debian' >"$apt/list"
+  local own=(-o "Dir::Etc::sourcelist=$apt/list" -o Dir::Etc::sourceparts=/dev/null -o "Dir::State::lists=$apt/lists"
+    -o "Dir::Cache=$apt" -o APT::Sandbox::User=root)
+  # shellcheck disable=SC2086  # a list of words
+  fetch "${own[@]}" update && fetch "${own[@]}" source --download-only $original_sources || return
+  for package in $original_sources; do
+    mkdir "$package" && tar -x --strip-components=1 -C "$package" -f "$package"_*.orig.tar.?z || return
+  done
+  rm -r "$apt" ./*_*
 }
 
 # update_lists: updates apt's lists of packages, if that needs no password.
@@ -195,26 +225,44 @@ update_lists() {
   LC_ALL=C timeout 300 "${as_root[@]}" apt-get -o DPkg::Lock::Timeout=120 -o Acquire::Retries=1 -o Acquire::http::Timeout=30 update
 }
 
-# ensure_kernel INSTALL: makes build/linux/vmlinuz, or prints why it cannot; the test that boots it is then skipped. The package is
-# unpacked and not installed, since installing would change the boot loader. $kernel_package is empty and depends on the newest kernel,
-# which is the package to fetch. Old lists may name a kernel that the archive no longer has, so they are updated after a failure.
-ensure_kernel() {
-  local install=$1 kernel_lock
-  if [ -e build/linux/vmlinuz ]; then return 0; fi
+# into_folder FOLDER FETCH: makes build/FOLDER by FETCH, which runs inside, completely or not at all.
+into_folder() {
+  rm -rf "build/$1.new"
+  mkdir -p "build/$1.new" && (cd "build/$1.new" && "$2") && mv "build/$1.new" "build/$1"
+}
+
+# ensure_folder INSTALL FOLDER FETCH WHAT WITHOUT: makes build/FOLDER if it is not there. If it cannot, it prints why, and WITHOUT, what
+# that means. WHAT is in the folder. Old lists may name packages that the archive no longer has, so they are updated after a failure.
+ensure_folder() {
+  local install=$1 folder=$2 fetch=$3 what=$4 without=$5 folder_lock
+  if [ -e "build/$folder" ]; then return 0; fi
   if [ "$install" = no ]; then
-    say "the emulated machine needs build/linux/vmlinuz from $kernel_package, which --no-install leaves alone"
+    say "there is no build/$folder with $what, which --no-install leaves alone, so $without"
     return
   fi
   mkdir -p build
-  exec {kernel_lock}>build/linux.lock
-  flock "$kernel_lock"   # a call that had to wait finds the kernel there
-  if [ ! -e build/linux/vmlinuz ]; then
-    say "unpacking a kernel for the emulated machine into build/linux"
-    if ! { fetch_kernel || { update_lists && fetch_kernel; }; } >build/linux.log 2>&1; then
-      say "no kernel could be unpacked, so no machine is emulated: $(tail -n 1 build/linux.log)"
+  exec {folder_lock}>"build/$folder.lock"
+  flock "$folder_lock"   # a call that had to wait finds the folder there
+  if [ ! -e "build/$folder" ]; then
+    say "unpacking $what into build/$folder"
+    if ! { into_folder "$folder" "$fetch" || { update_lists && into_folder "$folder" "$fetch"; }; } >"build/$folder.log" 2>&1; then
+      say "$what could not be unpacked, so $without: $(tail -n 1 "build/$folder.log")"
     fi
   fi
-  exec {kernel_lock}>&-
+  exec {folder_lock}>&-
+}
+
+# ensure_kernel INSTALL: makes build/linux/vmlinuz, or prints why it cannot. The package is unpacked and not installed, since installing
+# would change the boot loader. $kernel_package is empty and depends on the newest kernel, which is the package to fetch.
+ensure_kernel() { ensure_folder "$1" linux fetch_kernel "a kernel" "no machine is emulated"; }
+
+# ensure_originals INSTALL: makes build/originals with the programs memcached and redis-server, or prints why it cannot.
+ensure_originals() {
+  ensure_folder "$1" originals fetch_originals "memcached and redis" "the server is tested beside those that are installed"
+}
+# ensure_original_sources INSTALL: makes build/sources with their sources, or prints why it cannot.
+ensure_original_sources() {
+  ensure_folder "$1" sources fetch_original_sources "the sources of memcached and redis" "their own tests do not run"
 }
 
 # build_preset PRESET TARGET...: builds the targets, and prints how long that took if anything was built.

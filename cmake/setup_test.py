@@ -150,7 +150,7 @@ class Kernel(Tools):
     def test_a_name_that_apt_does_not_know_is_reported(self):
         self.tool("apt-cache", "true")
         said = self.run_once()
-        self.assertIn("no kernel could be unpacked, so no machine is emulated: apt-cache names no package that linux-image-cloud-amd64 depends on", said)
+        self.assertIn("a kernel could not be unpacked, so no machine is emulated: apt-cache names no package that linux-image-cloud-amd64 depends on", said)
         self.assertFalse((self.folder / "build/linux").exists())
 
     def test_one_of_two_simultaneous_calls_fetches(self):

@@ -1,8 +1,8 @@
 """The server as a program, against what others say of its protocols: memcached, redis, their clients, benchmarks and tests.
 
 The binary is in LATCHLAB_SERVER. A test is skipped where its program or module is missing, unless LATCHLAB_SKIP_NOTHING is set. The tests
-of the classes SlowTest... run if LATCHLAB_THOROUGH is set. LATCHLAB_MEMCACHED_T and LATCHLAB_REDIS_T name folders with the sources of
-memcached 1.6.18 and of redis 7.0.15, with whose own tests the server is tested too (upstream_suites.py); nothing is fetched for them.
+of the classes SlowTest... run if LATCHLAB_THOROUGH is set. ./test --all unpacks memcached 1.6.18 and redis 7.0.15 into build/originals, and
+their sources, with whose own tests the server is tested too (upstream_suites.py), into build/sources.
 LATCHLAB_SEED is the first seed of the random commands.
 """
 
@@ -45,7 +45,12 @@ def lacking(why):
 
 
 def program(name):
-    return shutil.which(name) or lacking(f"there is no {name}")
+    return shutil.which(name, path=f"{os.environ['PATH']}:{TREE}/build/originals/usr/bin") or lacking(f"there is no {name}")
+
+
+def sources(package):
+    folder = TREE / "build/sources" / package
+    return folder if folder.exists() else lacking(f"there is no {folder}, which ./test --all makes")
 
 
 def module(name):
@@ -511,7 +516,7 @@ class SlowTestOfUpstream(unittest.TestCase):
         self.assertTrue(passed_there, f"{name} tests nothing")
 
     def test_memcached(self):
-        checkout = os.environ.get("LATCHLAB_MEMCACHED_T") or lacking("LATCHLAB_MEMCACHED_T is not set")
+        checkout = sources("memcached")
         program("perl")
         with tempfile.TemporaryDirectory() as tree:
             upstream_suites.memcached_tree(checkout, tree, program("memcached"))
@@ -525,7 +530,7 @@ class SlowTestOfUpstream(unittest.TestCase):
                                  upstream_suites.MEMCACHED_ACCEPTED.get(name, {}).get)
 
     def test_redis(self):
-        checkout = os.environ.get("LATCHLAB_REDIS_T") or lacking("LATCHLAB_REDIS_T is not set")
+        checkout = sources("redis")
         program("tclsh")
         with tempfile.TemporaryDirectory() as tree:
             upstream_suites.redis_tree(checkout, tree)

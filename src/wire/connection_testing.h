@@ -4,6 +4,9 @@
 // list of texts, which two ways to cut the same bytes can compare.
 
 #include <algorithm>
+#include <charconv>
+#include <concepts>
+#include <iterator>
 #include <memory>
 #include <span>
 #include <stdexcept>
@@ -16,6 +19,7 @@
 #include "src/wire/memcached.h"
 #include "src/wire/memcached_answers.h"
 #include "src/wire/memcached_client.h"
+#include "src/wire/numbers.h"
 #include "src/wire/parsed.h"
 #include "src/wire/protocol.h"
 #include "src/wire/resp.h"
@@ -23,36 +27,55 @@
 
 namespace latchlab::testing {
 
+// Texts are put together by hand: half of a fuzz target's time went into a formatting library.
+
+inline void append_part(std::string& text, std::string_view part) { text += part; }
+inline void append_part(std::string& text, char part) { text += part; }
+template <std::integral T>
+void append_part(std::string& text, T number) {
+  append_number(text, number);
+}
+inline void append_part(std::string& text, bool part) { text += part ? "true" : "false"; }
+inline void append_part(std::string& text, double number) {
+  char digits[32];
+  text.append(digits, std::to_chars(std::begin(digits), std::end(digits), number).ptr);
+}
+
+void append_parts(std::string& text, const auto&... parts) { (append_part(text, parts), ...); }
+
 /// Returns every field of a command as text.
 inline std::string described(const MemcachedCommand& command) {
   std::string text(word(command.verb));
-  for (const std::string_view key : command.keys) text.append(" <").append(key).append(">");
-  for (const MetaFlag& flag : command.meta_flags()) (text.append(" ") += flag.letter).append(flag.token);
-  const char mode = command.mode == 0 ? '-' : command.mode;
-  return text + fmt::format(" noreply={} mode={} flags={} exptime={} cas={} delta={} initial={} N={} R={} [{}] ({})",
-                            command.noreply, mode, command.flags, command.exptime, command.cas, command.delta,
-                            command.initial, command.vivify_exptime, command.recache_exptime, command.arguments,
-                            command.value);
+  for (const std::string_view key : command.keys) append_parts(text, " <", key, '>');
+  for (const MetaFlag& flag : command.meta_flags()) append_parts(text, ' ', flag.letter, flag.token);
+  append_parts(text, " noreply=", command.noreply, " mode=", command.mode == 0 ? '-' : command.mode,
+               " flags=", command.flags, " exptime=", command.exptime, " cas=", command.cas, " delta=", command.delta,
+               " initial=", command.initial, " N=", command.vivify_exptime, " R=", command.recache_exptime, " [",
+               command.arguments, "] (", command.value, ')');
+  return text;
 }
 
 inline std::string described(const RespCommand& command) {
-  std::string text = fmt::format("{}:", command.size());
-  for (std::size_t i = 0; i < command.size(); ++i) text.append(" <").append(command[i]).append(">");
+  std::string text;
+  append_parts(text, command.size(), ':');
+  for (std::size_t i = 0; i < command.size(); ++i) append_parts(text, " <", command[i], '>');
   return text;
 }
 
 inline std::string described(const MemcachedAnswer& answer) {
-  const auto kind = static_cast<int>(answer.kind), meta = static_cast<int>(answer.meta_status);
-  return fmt::format("{} {} {} flags={} cas={} number={} <{}> ({}) [{}]", kind, word(answer.status), meta, answer.flags,
-                     answer.cas ? fmt::format("{}", *answer.cas) : "none", answer.number, answer.key, answer.value,
-                     answer.text);
+  std::string text;
+  append_parts(text, static_cast<int>(answer.kind), ' ', word(answer.status), ' ', static_cast<int>(answer.meta_status),
+               " flags=", answer.flags, " cas=");
+  answer.cas ? append_part(text, *answer.cas) : append_part(text, "none");
+  append_parts(text, " number=", answer.number, " <", answer.key, "> (", answer.value, ") [", answer.text, ']');
+  return text;
 }
 
 inline std::string described(std::span<const RespValue> values) {
   std::string text;
   for (const RespValue& value : values) {
-    text += fmt::format("{}<{}> {} {} {}; ", static_cast<char>(value.kind), value.text, value.integer, value.real,
-                        value.elements);
+    append_parts(text, static_cast<char>(value.kind), '<', value.text, "> ", value.integer, ' ', value.real, ' ',
+                 value.elements, "; ");
   }
   return text;
 }
@@ -176,8 +199,8 @@ std::vector<std::string> heard(std::span<const std::string_view> pieces, Side si
       if (parsed.status == ParseStatus::kCommand) {
         found.push_back(side.described());
       } else {
-        found.push_back(fmt::format("error {} skip={} close={} large={}", parsed.answer, parsed.skip, parsed.close,
-                                    parsed.too_large));
+        append_parts(found.emplace_back(), "error ", parsed.answer, " skip=", parsed.skip, " close=", parsed.close,
+                     " large=", parsed.too_large);
         if (parsed.too_large) found.push_back(side.described());
         if (parsed.close) return found;
       }
