@@ -14,7 +14,7 @@
 namespace latchlab::kv {
 
 Metrics::Metrics(const Server& server, const Address& address)
-    : server_(server), listener_(listen_at(address, false)), thread_([this] { run(); }) {}
+    : server_(server), listener_(listen_at("--metrics", address, false)), thread_([this] { run(); }) {}
 
 Metrics::~Metrics() {
   stops_.store(true, kRelaxed);

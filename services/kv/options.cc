@@ -5,6 +5,7 @@
 #include <limits>
 #include <map>
 #include <optional>
+#include <set>
 
 #include "src/base/error.h"
 #include "src/base/quantity.h"
@@ -65,6 +66,8 @@ void check(const ServeCommand& command, bool open) {
       throw InputError("--listen: " + address.text +
                        " lets other machines in; say by whom: --auth=FILE, or --open-to-the-network for all");
   }
+  if (command.server.gather.keys == 1 && command.server.batch && command.server.batch->keys > 1)
+    throw InputError("--batch: with --gather=off one key is looked up at a time; leave one of them out");
   if (command.metrics.empty()) return;
   const Address& metrics = command.metrics.front();
   if (metrics.is_mailboxes() || metrics.is_ucx())
@@ -114,12 +117,9 @@ ServeCommand parse_serve(const std::vector<std::string>& words) {
        [&](auto option, auto value) { limits.most_connections = static_cast<u32>(number(option, value, 1, 1 << 20)); }},
       {"--idle",
        [&](auto option, auto value) { limits.idle_seconds = static_cast<u32>(number(option, value, 0, 1 << 30)); }},
-      {"--metrics",
-       [&](auto option, auto value) {
-         if (!command.metrics.empty()) throw InputError("--metrics is given twice");
-         command.metrics.push_back(Address::parse(option, value));
-       }},
+      {"--metrics", [&](auto option, auto value) { command.metrics.push_back(Address::parse(option, value)); }},
   };
+  std::set<std::string_view> given;
   for (const std::string& word : words) {
     if (word == "--help" || word == "-h") {
       command.help = true;
@@ -138,6 +138,8 @@ ServeCommand parse_serve(const std::vector<std::string>& words) {
     }
     if (equals == word.npos || equals + 1 == word.size())
       throw InputError(word + " needs a value: " + std::string(take->first) + "=...");
+    if (!given.insert(take->first).second && take->first != "--listen")
+      throw InputError(std::string(take->first) + " is given twice");
     take->second(take->first, std::string_view(word).substr(equals + 1));
   }
   if (command.addresses.empty()) command.addresses.push_back(Address::parse("--listen", "127.0.0.1:11211"));

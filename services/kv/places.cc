@@ -8,7 +8,8 @@ namespace latchlab::kv {
 
 Places::Places(const ServeCommand& command)
     : threads_(command.server.threads), events_(command.events), limits_(command.server.limits) {
-  for (const Address& address : command.addresses) {
+  for (const Address& asked : command.addresses) {
+    Address& address = addresses_.emplace_back(asked);
     if (address.is_mailboxes()) {
       mailboxes_.push_back(mailboxes::Mapping::made_at(address.path, threads_));
       paths_.push_back(address.path);
@@ -19,9 +20,10 @@ Places::Places(const ServeCommand& command)
       continue;
     }
     listeners_.resize(threads_);
-    if (threads_ > 1 && !address.is_unix()) check_free(address);
+    if (threads_ > 1 && !address.is_unix()) check_free("--listen", address);
     for (u32 i = 0; i < threads_; ++i) {
-      if (i == 0 || !address.is_unix()) files_.push_back(listen_at(address, threads_ > 1));
+      if (i == 0 || !address.is_unix()) files_.push_back(listen_at("--listen", address, threads_ > 1));
+      if (address.port == "0") address = address.at_port(port_of(files_.back()));
       listeners_[i].push_back(
           {.file = files_.back().number(), .is_unix = address.is_unix(), .shared = address.is_unix()});
     }

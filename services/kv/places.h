@@ -31,6 +31,8 @@ class Places {
   [[nodiscard]] u32 loops() const {
     return static_cast<u32>(listeners_.size() + mailboxes_.size() * threads_ + ucx_listeners_.size());
   }
+  /// Returns where it listens, in the order of the command: with the port that the kernel chose for port 0.
+  [[nodiscard]] const std::vector<Address>& addresses() const { return addresses_; }
   /// Returns the network of a loop, whose thread alone may make, use and destroy it. Throws InputError if the kernel
   /// refuses what it needs.
   [[nodiscard]] std::unique_ptr<Network> network_of(u32 loop, const Stop& stop) const;
@@ -39,6 +41,7 @@ class Places {
   const u32 threads_;
   const Events events_;
   const Limits& limits_;
+  std::vector<Address> addresses_;
   std::vector<File> files_;
   std::vector<std::vector<Listener>> listeners_;  // by the loop
   std::vector<mailboxes::Mapping> mailboxes_;

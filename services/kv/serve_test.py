@@ -16,6 +16,8 @@ import subprocess
 import tempfile
 import unittest
 
+from conformance_test import SANITIZED
+
 TREE = pathlib.Path(__file__).resolve().parents[2]
 SERVER = os.path.abspath(os.environ.get("LATCHLAB_SERVER") or TREE / "build/release/server_asked")
 PAIRS = (("cuckoo", "olc"), ("art", "rowex"), ("memc3", "rwspin"), ("simdht", "spin"))   # those of server_tested
@@ -111,8 +113,20 @@ class Serve(unittest.TestCase):
             other.bind(("127.0.0.1", 0))
             other.listen()
             for threads in (1, 2):
-                self.assertIn("Address already in use", self.refused(f"--listen=127.0.0.1:{other.getsockname()[1]}", f"--threads={threads}"))
+                taken = f"127.0.0.1:{other.getsockname()[1]}"
+                self.assertIn(f"--listen: {taken}: cannot bind: Address already in use", self.refused(f"--listen={taken}", f"--threads={threads}"))
+            self.assertIn(f"--metrics: {taken}: cannot bind: Address already in use",
+                          self.refused(f"--listen=unix:{self.folder / 'other'}", f"--metrics={taken}"))
 
+    def test_all_loops_share_the_port_that_the_kernel_chose(self):
+        with self.served("--listen=127.0.0.1:0", "--threads=4") as (process, _):
+            port = int(re.fullmatch(r"serve: listens at 127\.0\.0\.1:(\d+)\n", process.stderr.readline())[1])
+            for _ in range(64):
+                with socket.create_connection(("127.0.0.1", port), timeout=60) as client:
+                    client.sendall(b"get a\r\n")
+                    self.assertEqual(client.recv(64), b"END\r\n")
+
+    @unittest.skipIf(SANITIZED, "the sanitizer has memory of its own")
     def test_a_limit_holds_for_the_memory_of_the_process(self):
         def resident(process):
             return 1024 * int(re.search(r"VmRSS:\s+(\d+) kB", pathlib.Path(f"/proc/{process.pid}/status").read_text())[1])
@@ -127,6 +141,7 @@ class Serve(unittest.TestCase):
             # The rest is of the loop, and what malloc cannot use between the blocks.
             self.assertLess(resident(process) - begin, 1.15 * limit)
 
+    @unittest.skipIf(SANITIZED, "the sanitizer needs the addresses that this test takes away")
     def test_a_thread_that_cannot_be_made_ends_the_server_with_one_line(self):
         words = ["prlimit", "--as=400000000", SERVER, f"--listen=unix:{self.folder / 'few'}", "--threads=200"]
         done = subprocess.run(words, capture_output=True, text=True, timeout=60, check=False)

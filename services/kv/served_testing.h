@@ -88,7 +88,7 @@ class Served {
     command.server.limits = limits;
     command.server.store.index = Spec::parse("chained");
     if (scheme == "ucx") {
-      const File free = listen_at(Address::parse("--listen", "127.0.0.1:0"), false);
+      const File free = listen_at("--listen", Address::parse("--listen", "127.0.0.1:0"), false);
       const int port = port_of(free);
       command.addresses.push_back(Address::parse("--listen", "ucx:127.0.0.1:" + std::to_string(port)));
       return command;

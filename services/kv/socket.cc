@@ -19,47 +19,47 @@ namespace {
 
 constexpr int kBacklog = 4096;  // the kernel cuts it to net.core.somaxconn
 
-[[noreturn]] void refuse(const Address& address, const char* what, int error) {
-  throw InputError("--listen: " + address.text + ": cannot " + what + ": " + std::strerror(error));
+[[noreturn]] void refuse(std::string_view option, const Address& address, const char* what, int error) {
+  throw InputError(std::string(option) + ": " + address.text + ": cannot " + what + ": " + std::strerror(error));
 }
 
-File bound_path(const Address& address, const KernelAddress& name) {
+File bound_path(std::string_view option, const Address& address, const KernelAddress& name) {
   File file(socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
-  if (!file) refuse(address, "open a socket", errno);
+  if (!file) refuse(option, address, "open a socket", errno);
   struct stat status{};
   if (lstat(address.path.c_str(), &status) == 0 && S_ISSOCK(status.st_mode)) {
     const File other(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
-    if (connect(other.number(), name.get(), name.size) == 0) refuse(address, "bind", EADDRINUSE);
+    if (connect(other.number(), name.get(), name.size) == 0) refuse(option, address, "bind", EADDRINUSE);
     unlink(address.path.c_str());
   }
-  if (bind(file.number(), name.get(), name.size) != 0) refuse(address, "bind", errno);
+  if (bind(file.number(), name.get(), name.size) != 0) refuse(option, address, "bind", errno);
   return file;
 }
 
-File bound_port(const Address& address, const KernelAddress& name, bool shares_port) {
+File bound_port(std::string_view option, const Address& address, const KernelAddress& name, bool shares_port) {
   File file(socket(name.family(), SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
-  if (!file) refuse(address, "open a socket", errno);
+  if (!file) refuse(option, address, "open a socket", errno);
   const int on = 1;
   setsockopt(file.number(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
   if (shares_port && setsockopt(file.number(), SOL_SOCKET, SO_REUSEPORT, &on, sizeof on) != 0)
-    refuse(address, "share the port", errno);
-  if (bind(file.number(), name.get(), name.size) != 0) refuse(address, "bind", errno);
+    refuse(option, address, "share the port", errno);
+  if (bind(file.number(), name.get(), name.size) != 0) refuse(option, address, "bind", errno);
   return file;
 }
 
 }  // namespace
 
-File listen_at(const Address& address, bool shares_port) {
+File listen_at(std::string_view option, const Address& address, bool shares_port) {
   const std::optional<KernelAddress> name = kernel_address(address);
-  if (!name) refuse(address, "bind", ENAMETOOLONG);
-  File file = address.is_unix() ? bound_path(address, *name) : bound_port(address, *name, shares_port);
-  if (listen(file.number(), kBacklog) != 0) refuse(address, "listen", errno);
+  if (!name) refuse(option, address, "bind", ENAMETOOLONG);
+  File file = address.is_unix() ? bound_path(option, address, *name) : bound_port(option, address, *name, shares_port);
+  if (listen(file.number(), kBacklog) != 0) refuse(option, address, "listen", errno);
   return file;
 }
 
-void check_free(const Address& address) {
+void check_free(std::string_view option, const Address& address) {
   const std::optional<KernelAddress> name = kernel_address(address);
-  if (name) (void)bound_port(address, *name, false);
+  if (name) (void)bound_port(option, address, *name, false);
 }
 
 File accept_at(const Listener& listener) {

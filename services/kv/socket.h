@@ -15,10 +15,11 @@ struct Listener {
 };
 
 /// Returns a file that listens. With `shares_port` several files may listen at one TCP address, and the kernel spreads
-/// connections over them. Removes a path that an ended server has left. Throws InputError if the kernel refuses.
-[[nodiscard]] File listen_at(const Address& address, bool shares_port);
+/// connections over them. Removes a path that an ended server has left. Throws InputError, which names `option`, if the
+/// kernel refuses.
+[[nodiscard]] File listen_at(std::string_view option, const Address& address, bool shares_port);
 /// Throws InputError if another file listens at this TCP address, even one that would share its port.
-void check_free(const Address& address);
+void check_free(std::string_view option, const Address& address);
 
 /// Accepts a connection, which does not block, and whose bytes TCP sends at once. Returns no file if there is none.
 [[nodiscard]] File accept_at(const Listener& listener);

@@ -65,7 +65,7 @@ void append_memcached_stats(std::string& out, const Desk& desk, std::string_view
     append_stat(out, "num_threads", options.threads);
     append_stat(out, "cas_enabled", "yes");
     append_stat(out, "flush_enabled", "yes");
-    append_stat(out, "evictions", "on");
+    append_stat(out, "evictions", options.store.limit == 0 ? "off" : "on");
     append_stat(out, "index", options.store.index.str());
     append_stat(out, "sync", options.store.sync.str());
   } else if (words == "reset") {
@@ -97,7 +97,7 @@ std::string redis_info(const Desk& desk) {
                  counters.total_connections, counters.get_hits, counters.get_misses);
   fmt::format_to(to, "evicted_keys:{}\r\nexpired_keys:{}\r\n\r\n", store.evictions, store.expired);
   fmt::format_to(to, "# Replication\r\nrole:master\r\n\r\n# Keyspace\r\n");
-  if (store.items != 0) fmt::format_to(to, "db0:keys={},expires=0,avg_ttl=0\r\n", store.items);
+  if (store.items != 0) fmt::format_to(to, "db0:keys={}\r\n", store.items);
   return text;
 }
 

@@ -49,6 +49,13 @@ Address Address::parse(std::string_view option, std::string_view text) {
   return address;
 }
 
+Address Address::at_port(int number) const {
+  Address other = *this;
+  other.port = std::to_string(number);
+  other.text = text.substr(0, text.rfind(':') + 1) + other.port;
+  return other;
+}
+
 bool Address::is_local() const {
   if (is_unix() || is_mailboxes() || host == "::1") return true;
   in_addr address{};

@@ -27,6 +27,8 @@ struct Address {
   [[nodiscard]] bool is_unix() const { return kind == Kind::kUnix; }
   [[nodiscard]] bool is_mailboxes() const { return kind == Kind::kMailboxes; }
   [[nodiscard]] bool is_ucx() const { return kind == Kind::kUcx; }
+  /// Returns the same address of TCP with another port.
+  [[nodiscard]] Address at_port(int number) const;
   /// Returns true if only this machine reaches it: 127.0.0.0/8, ::1, a path.
   [[nodiscard]] bool is_local() const;
 };
