@@ -9,6 +9,7 @@ latchlab_add_policy(mutex        HEADER sync/mutex.h        TYPE Mutex    VARIAN
 latchlab_add_policy(spin         HEADER sync/spin.h         TYPE Spin     VARIANT)
 latchlab_add_policy(ticket       HEADER sync/ticket.h       TYPE Ticket   VARIANT)
 latchlab_add_policy(mcs          HEADER sync/mcs.h          TYPE Mcs      VARIANT)
+latchlab_add_policy(combine      HEADER sync/combine.h      TYPE Combine  VARIANT)
 latchlab_add_policy(rwspin       HEADER sync/rwspin.h       TYPE RwSpin)
 latchlab_add_policy(shared_mutex HEADER sync/shared_mutex.h TYPE SharedMutex VARIANT)
 latchlab_add_policy(tbb-rw       HEADER sync/tbb_rw.h       TYPE TbbRw        MACHINES Native VARIANT)

@@ -1,7 +1,8 @@
 // The global locks on the race finder: no fiber sees half an operation, readers of shared locks are inside together,
-// and `ticket` and `mcs` serve in order of arrival.
+// `ticket`, `mcs` and `combine` serve in order of arrival, and `combine` runs the operations of others.
 #include <array>
 
+#include "sync/combine.h"
 #include "sync/hle.h"
 #include "sync/mcs.h"
 #include "sync/mutex.h"
@@ -21,6 +22,7 @@ TEST_CASE("Races: every global lock keeps operations apart", "[race]") {
   check_no_race<WriteAndRead<SharedMutex<Simulated>>>();
   check_no_race<WriteAndRead<Ticket<Simulated>>>();
   check_no_race<WriteAndRead<Mcs<Simulated>>>();
+  check_no_race<WriteAndRead<Combine<Simulated>>>();
   check_no_race<WriteAndRead<Hle<Simulated>>>("hle");  // with prefixes that this machine ignores
 }
 
@@ -93,15 +95,59 @@ struct InOrder : Crew<Policy<Noting>> {
   std::string check() { return kOwnWord && Noting::word_is_shared ? "two fibers waited on the same word" : ""; }
 };
 
-TEST_CASE("Races: ticket and mcs serve in order of arrival, and spin does not", "[race]") {
+TEST_CASE("Races: ticket, mcs and combine serve in order of arrival, and spin does not", "[race]") {
   check_no_race<InOrder<Ticket, false>>();
   check_no_race<InOrder<Mcs, false>>();
+  check_no_race<InOrder<Combine, false>>();
   CHECK(fails_with<InOrder<Spin, false>>("a fiber was served before another that was waiting when it came"));
 }
 
-TEST_CASE("Races: under mcs each fiber waits on a word of its own, under ticket all wait on the same", "[race]") {
+TEST_CASE("Races: under mcs and combine each fiber waits on a word of its own, under ticket all on the same",
+          "[race]") {
   check_no_race<InOrder<Mcs, true>>();
+  check_no_race<InOrder<Combine, true>>();
   CHECK(fails_with<InOrder<Ticket, true>>("two fibers waited on the same word"));
+}
+
+/// Fibers that count which of them runs an operation, where each may run kMost operations of others in a row.
+template <u32 kMost>
+struct Combining {
+  static constexpr std::string_view kPolicy = "combine";
+  static inline u64 by_others = 0, alone = 0;  // over all schedules
+
+  CombiningQueue<Simulated, kMost> queue;
+  u32 inside = 0, sum = 0;
+  std::array<u32, kFibers> in_a_row{};  // operations of others that a fiber has run since its own
+
+  void fiber(u32 id) {
+    for (u32 turn = 0; turn < kTurns; ++turn) {
+      u32 runs = 0, runner = kFibers;
+      const bool combined = queue.run([&] {
+        expect(inside++ == 0, "two operations ran at once");
+        ++runs;
+        runner = World::get().fiber();
+        in_a_row[runner] = runner == id ? 0 : in_a_row[runner] + 1;
+        expect(in_a_row[runner] <= kMost, "a fiber ran more operations of others than it may");
+        const u32 before = sum;
+        Simulated::pause();
+        sum = before + 1;
+        --inside;
+      });
+      expect(runs == 1, "an operation ran twice, or not at all");
+      expect(combined == (runner != id), "the answer does not say which fiber ran the operation");
+      ++(combined ? by_others : alone);
+    }
+  }
+  std::string check() { return sum == kFibers * kTurns ? "" : std::string(kLost); }
+};
+
+TEST_CASE("Races: a fiber inside runs the operations of those who wait, each once and not too many", "[race]") {
+  check_no_race<Combining<1>>();
+  CHECK(Combining<1>::by_others > 0);
+  CHECK(Combining<1>::alone > 0);
+  check_no_race<Combining<2>>();
+  check_no_race<Combining<64>>();
+  CHECK(Combining<64>::by_others > 0);
 }
 
 }  // namespace

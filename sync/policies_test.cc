@@ -13,6 +13,7 @@
 #include "src/testing/catch.h"
 #include "sync/adaptive.h"
 #include "sync/atomic.h"
+#include "sync/combine.h"
 #include "sync/concepts.h"
 #include "sync/hle.h"
 #include "sync/hybrid.h"
@@ -38,9 +39,10 @@ namespace latchlab {
 namespace {
 
 template <class M>
-constexpr bool kRunsOn = Policy<None<M>> && Policy<OneAtomic<M>> && Policy<Mutex<M>> && Policy<Spin<M>> &&
-                         Policy<Ticket<M>> && Policy<Mcs<M>> && Policy<RwSpin<M>> && Policy<SharedMutex<M>> &&
-                         Policy<Rtm<M>> && Policy<Olc<M>> && Policy<Rowex<M>> && Policy<Striped<M>> && Policy<Seq<M>>;
+constexpr bool kRunsOn =
+    Policy<None<M>> && Policy<OneAtomic<M>> && Policy<Mutex<M>> && Policy<Spin<M>> && Policy<Ticket<M>> &&
+    Policy<Mcs<M>> && Policy<Combine<M>> && Policy<RwSpin<M>> && Policy<SharedMutex<M>> && Policy<Rtm<M>> &&
+    Policy<Olc<M>> && Policy<Rowex<M>> && Policy<Striped<M>> && Policy<Seq<M>>;
 static_assert(kRunsOn<Native> && kRunsOn<Emulated> && kRunsOn<Simulated>);
 static_assert(Policy<TbbRw<Native>> && Policy<TbbSpec<Native>> && Policy<TbbSpecRw<Native>>);
 
@@ -145,6 +147,7 @@ void check_exclusion_on() {
   check_exclusion<Spin<M>>();
   check_exclusion<Ticket<M>>("ticket", kFairWrites);
   check_exclusion<Mcs<M>>("mcs", kFairWrites);
+  check_exclusion<Combine<M>>("combine", kFairWrites);
   check_exclusion<RwSpin<M>>();
   check_exclusion<SharedMutex<M>>();
 }
@@ -280,8 +283,8 @@ TEST_CASE("Under none and atomic one thread may write, and atomic adds once per 
 TEST_CASE("Policies of one lock say that writers take turns, and those that elide or latch nodes do not") {
   static_assert(Mutex<Native>::kWritersTakeTurns && Spin<Native>::kWritersTakeTurns &&
                 Ticket<Native>::kWritersTakeTurns);
-  static_assert(Mcs<Native>::kWritersTakeTurns && RwSpin<Native>::kWritersTakeTurns &&
-                SharedMutex<Native>::kWritersTakeTurns);
+  static_assert(Mcs<Native>::kWritersTakeTurns && Combine<Native>::kWritersTakeTurns &&
+                RwSpin<Native>::kWritersTakeTurns && SharedMutex<Native>::kWritersTakeTurns);
   static_assert(TbbRw<Native>::kWritersTakeTurns);
   static_assert(!Rtm<Native>::kWritersTakeTurns && !Hle<Native>::kWritersTakeTurns &&
                 !Adaptive<Native>::kWritersTakeTurns);
@@ -372,6 +375,7 @@ TEST_CASE("Under the other locks readers exclude each other too") {
   check_readers_exclude<Spin<Native>>();
   check_readers_exclude<Ticket<Native>>();
   check_readers_exclude<Mcs<Native>>();
+  check_readers_exclude<Combine<Native>>();
   check_readers_exclude<TbbSpec<Native>>();
 }
 
@@ -447,6 +451,7 @@ TEST_CASE("Running out of memory throws and leaves the lock free") {
   check_out_of_memory<Spin<Native>>();
   check_out_of_memory<Ticket<Native>>();
   check_out_of_memory<Mcs<Native>>();
+  check_out_of_memory<Combine<Native>>();
   check_out_of_memory<RwSpin<Native>>();
   check_out_of_memory<SharedMutex<Native>>();
   check_out_of_memory<TbbRw<Native>>();
@@ -558,6 +563,7 @@ TEST_CASE("Policies without options refuse them") {
   check_takes_no_options<Spin<Native>>();
   check_takes_no_options<Ticket<Native>>();
   check_takes_no_options<Mcs<Native>>();
+  check_takes_no_options<Combine<Native>>();
   check_takes_no_options<RwSpin<Native>>();
   check_takes_no_options<SharedMutex<Native>>();
   check_takes_no_options<TbbRw<Native>>();
