@@ -11,6 +11,7 @@ import unittest
 from unittest import mock
 
 import co_runner
+import imbalance
 import kept
 import multiget
 import served
@@ -145,6 +146,16 @@ class CoRunner(Folder):
             self.assertGreater(neighbour.piece_ns(0, 1 << 63), 0)
 
 
+class Imbalance(Folder):
+    def test_the_first_number_of_servers_at_which_popularity_matters(self):
+        runs = kept.Runs(self.folder, imbalance.Point, "quick")
+        points = [imbalance.Point("zipf:0.99", servers) for servers in (1, 4, 16)]
+        for point, gets in zip(points, (1, 1.29, 1.32), strict=True):
+            runs.add(point, 1, {"keys": 1 if point.servers == 1 else 1.2, "gets": gets}, BUILD)
+        self.assertIn("from 16 servers on the gets are 1.10 times as uneven", imbalance.first_significant(runs, points))
+        self.assertIn("up to 4 servers", imbalance.first_significant(runs, points[:2]))
+
+
 @unittest.skipIf(len(os.sched_getaffinity(0)) < 2, "needs two processors")
 class End(Folder):
     """The experiments with real servers, through a ./bench that builds nothing."""
@@ -160,7 +171,8 @@ class End(Folder):
         told = subprocess.run(words, capture_output=True, text=True, check=False).stderr
         if "is not in this build, which has a part of all pairs" in told and not os.environ.get("LATCHLAB_SKIP_NOTHING"):
             self.skipTest(told.strip())
-        for module, settings in ((multiget, {"RECORDS": {"quick": "10K"}, "WINDOW": SHORT, "ROUNDS": {"quick": 1}}), (co_runner, {"PIECES": 2})):
+        counts = {"RECORDS": {"quick": 1000}, "GETS": {"quick": 6400}, "SERVERS": {"quick": (1, 3)}, "ROUNDS": {"quick": 1}}
+        for module, settings in ((imbalance, counts), (multiget, {"RECORDS": {"quick": "10K"}, "WINDOW": SHORT, "ROUNDS": {"quick": 1}}), (co_runner, {"PIECES": 2})):
             patched = mock.patch.multiple(module, **settings)
             patched.start()
             self.addCleanup(patched.stop)
@@ -190,6 +202,16 @@ class End(Folder):
             self.assertEqual(path.read_text(), lines)
         [loaded] = points[1]
         self.assertGreater(kept.Runs(self.folder / "out", Point, "quick").values(loaded, "p95_us")[0], 0)
+
+    def test_imbalance_counts_all_gets(self):
+        with mock.patch.object(served, "build", lambda *_: True), mock.patch.object(imbalance, "draw", mock.Mock(side_effect=ImportError)):
+            status, out = self.run_script(imbalance)
+        self.assertEqual(status, 0, out)
+        runs = kept.Runs(self.folder / "out", imbalance.Point, "quick")
+        for popularity in imbalance.POPULARITY["quick"]:
+            self.assertEqual([runs.values(imbalance.Point(popularity, 1), of) for of in ("keys", "gets")], [[1], [1]])
+            self.assertGreater(runs.values(imbalance.Point(popularity, 3), "gets")[0], 1)
+        self.assertIn("zipf:0.99", out)
 
     def test_co_runner_measures_both(self):
         with mock.patch.object(multiget, "OURS", {"cuckoo, turn": ["--index=cuckoo", "--sync=olc"]}), mock.patch.object(multiget, "NULL", {}), \

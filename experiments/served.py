@@ -1,5 +1,5 @@
-"""Servers that an experiment starts, looks at and drives (multiget.py, co_runner.py): ours, memcached and redis, by one client, the index
-`remote` of the harness."""
+"""Servers that an experiment starts, looks at and drives (multiget.py, co_runner.py, imbalance.py): ours, memcached and redis, by one client,
+the index `remote` of the harness."""
 import json
 import os
 import pathlib
@@ -54,7 +54,7 @@ class Server:
             words = [*PEERS[name], "--port" if self.resp else "-p", str(self.port)]
         else:
             words = [bench, "serve", *options, f"--listen={tcp}", *([] if transport == "tcp" else [f"--listen={self.address}"])]
-        self.process = subprocess.Popen(["taskset", "-c", str(processors()[0]), *words], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+        self.process = subprocess.Popen(["taskset", "-c", str(min(os.sched_getaffinity(0))), *words], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
                                         preexec_fn=ends_with_us())
         errors = []
         self.reader = threading.Thread(target=lambda: errors.extend(self.process.stderr), daemon=True)
