@@ -28,7 +28,6 @@ if __name__ == "__main__":
     end_when_interrupted("co-runner")   # before the other imports
 import itertools
 import pathlib
-import random
 import statistics
 import subprocess
 import sys
@@ -150,18 +149,11 @@ def main(bench, *arguments):
     servers = [*options, *served.installed_peers("co-runner")]
     if not served.build(bench, options, folder):
         return 1
-    runs, failed = Runs(folder, Point, mode), False
+    runs = Runs(folder, Point, mode)
     points = [Point(*of) for of in itertools.product(servers, NEIGHBOURS)]
-    for number in range(1, multiget.ROUNDS[mode] + 1):
-        for point in random.Random(number).sample(points, len(points)):
-            if (point, number) in runs.kept:
-                continue
-            outcome, build = measure(bench, options.get(point.server), point, mode, folder)
-            failed |= outcome is None
-            if outcome is not None:
-                runs.add(point, number, outcome, build)
+    right = runs.run_rounds(points, multiget.ROUNDS[mode], lambda point: measure(bench, options.get(point.server), point, mode, folder))
     print(report(runs, where), end="")
-    return int(failed)
+    return int(not right)
 
 
 if __name__ == "__main__":

@@ -28,7 +28,6 @@ import contextlib
 import itertools
 import json
 import pathlib
-import random
 import statistics
 import subprocess
 import sys
@@ -130,23 +129,16 @@ def main(bench, *arguments):
     mode, folder = parse(arguments, FOLDER)
     if not served.build(bench, {"null": ["--index=null", "--sync=none"]}, folder):
         return 1
-    runs, failed = Runs(folder, Point, mode), False
+    runs = Runs(folder, Point, mode)
     points = [Point(*of) for of in itertools.product(POPULARITY[mode], SERVERS[mode])]
-    for number in range(1, ROUNDS[mode] + 1):
-        for point in random.Random(number).sample(points, len(points)):
-            if (point, number) in runs.kept:
-                continue
-            outcome, build = measure(bench, point, mode, folder)
-            failed |= outcome is None
-            if outcome is not None:
-                runs.add(point, number, outcome, build)
+    right = runs.run_rounds(points, ROUNDS[mode], lambda point: measure(bench, point, mode, folder))
     print(report(runs), end="")
     try:
         draw(runs, folder)
         print(f"wrote {folder}/figure.svg")
     except ImportError:
         print("imbalance: no figure is drawn, since the modules that draw are not installed", file=sys.stderr)
-    return int(failed)
+    return int(not right)
 
 
 if __name__ == "__main__":

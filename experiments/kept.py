@@ -1,6 +1,7 @@
 """Experiments whose points no grid describes (model-check, multiget, co-runner, imbalance): their command line, and the runs that they keep."""
 import json
 import pathlib
+import random
 import re
 import statistics
 from dataclasses import asdict
@@ -51,6 +52,20 @@ class Runs:
         with self.path.open("a") as file:
             file.write(json.dumps({"build": build, "mode": self.mode, "point": asdict(point), "round": number, "outcome": outcome}) + "\n")
         self.build, self.kept[point, number] = build, outcome
+
+    def run_rounds(self, points, rounds, measure):
+        """Runs each point once a round, in random order, but for the runs that are kept. measure(point) returns an outcome and the build, or
+        None and None after a line about why. Returns true if no run has failed."""
+        failed = False
+        for number in range(1, rounds + 1):
+            for point in random.Random(number).sample(points, len(points)):
+                if (point, number) in self.kept:
+                    continue
+                outcome, build = measure(point)
+                failed |= outcome is None
+                if outcome is not None:
+                    self.add(point, number, outcome, build)
+        return not failed
 
     def points(self):
         return list(dict.fromkeys(point for point, _ in self.kept))

@@ -34,7 +34,6 @@ if __name__ == "__main__":
     end_when_interrupted("multiget")   # before the other imports
 import itertools
 import pathlib
-import random
 import statistics
 import sys
 import tempfile
@@ -248,24 +247,18 @@ def main(bench, *arguments):
     options = OURS | NULL | by_isa
     if not served.build(bench, options, folder):
         return 1
-    runs, failed = Runs(folder, Point, mode), False
+    runs, right = Runs(folder, Point, mode), True
     for points in points_of(mode, peers, by_isa):
         most = {keys: statistics.median(runs.values(Point("memcached", keys), "keys_s") or [0]) for keys in (1, LOADED)}
-        for number in range(1, ROUNDS[mode] + 1):
-            for point in random.Random(number).sample(points, len(points)):
-                if (point, number) in runs.kept:
-                    continue
-                outcome, build = measure(bench, options.get(point.server), point, mode, folder, most.get(point.keys))
-                failed |= outcome is None
-                if outcome is not None:
-                    runs.add(point, number, outcome, build)
+        right &= runs.run_rounds(points, ROUNDS[mode],
+                                 lambda point, most=most: measure(bench, options.get(point.server), point, mode, folder, most.get(point.keys)))
     print(report(runs), end="")
     try:
         draw(runs, folder)
         print(f"wrote {folder}/figure.svg")
     except ImportError:
         print("multiget: no figure is drawn, since the modules that draw are not installed", file=sys.stderr)
-    return int(failed)
+    return int(not right)
 
 
 if __name__ == "__main__":
