@@ -97,7 +97,8 @@ void serve(const ServeCommand& command, const StoreKinds& kinds) {
       }
     });
   }
-  for (const Address& address : places.addresses()) std::fprintf(stderr, "serve: listens at %s\n", address.text.c_str());
+  for (const Address& address : places.addresses())
+    std::fprintf(stderr, "serve: listens at %s\n", address.text.c_str());
   int signal = 0;
   sigwait(&ends, &signal);
   threads.reset();
