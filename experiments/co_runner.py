@@ -109,10 +109,10 @@ def siblings(processor):
             for number in range(int(first), int(last or first) + 1)}
 
 
-def measure(bench, options, point, mode, folder):
+def measure(bench, options, point, mode):
     """Runs a point. Returns what is kept of it and the build, or None and None."""
     processor, clients, _ = layout(siblings)
-    with tempfile.TemporaryDirectory(prefix="co-runner-", dir=folder) as scratch:
+    with tempfile.TemporaryDirectory(prefix="co-runner-") as scratch:
         server = served.Server(bench, point.server, options, "tcp", pathlib.Path(scratch))
         neighbour = Neighbour(point.neighbour, processor)
         try:
@@ -147,11 +147,11 @@ def main(bench, *arguments):
     where = layout(siblings)[2]
     options = multiget.OURS | multiget.NULL | multiget.simdht_servers("quick", multiget.isas_here())
     servers = [*options, *served.installed_peers("co-runner")]
-    if not served.build(bench, options, folder):
+    if not served.build(bench, options):
         return 1
     runs = Runs(folder, Point, mode)
     points = [Point(*of) for of in itertools.product(servers, NEIGHBOURS)]
-    right = runs.run_rounds(points, multiget.ROUNDS[mode], lambda point: measure(bench, options.get(point.server), point, mode, folder))
+    right = runs.run_rounds(points, multiget.ROUNDS[mode], lambda point: measure(bench, options.get(point.server), point, mode))
     print(report(runs, where), end="")
     return int(not right)
 

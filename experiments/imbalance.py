@@ -58,9 +58,9 @@ def most_over_mean(counts):
     return max(counts) / statistics.mean(counts)
 
 
-def measure(bench, point, mode, folder):
+def measure(bench, point, mode):
     """Runs a point. Returns what is kept of it and the build, or None and None after a line about why there is nothing."""
-    with tempfile.TemporaryDirectory(prefix="imbalance-", dir=folder) as scratch, contextlib.ExitStack() as ends:
+    with tempfile.TemporaryDirectory(prefix="imbalance-") as scratch, contextlib.ExitStack() as ends:
         servers = []
         for number in range(point.servers):
             place = pathlib.Path(scratch, str(number))
@@ -127,11 +127,11 @@ def draw(runs, folder):
 
 def main(bench, *arguments):
     mode, folder = parse(arguments, FOLDER)
-    if not served.build(bench, {"null": ["--index=null", "--sync=none"]}, folder):
+    if not served.build(bench, {"null": ["--index=null", "--sync=none"]}):
         return 1
     runs = Runs(folder, Point, mode)
     points = [Point(*of) for of in itertools.product(POPULARITY[mode], SERVERS[mode])]
-    right = runs.run_rounds(points, ROUNDS[mode], lambda point: measure(bench, point, mode, folder))
+    right = runs.run_rounds(points, ROUNDS[mode], lambda point: measure(bench, point, mode))
     print(report(runs), end="")
     try:
         draw(runs, folder)

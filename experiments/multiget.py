@@ -108,11 +108,11 @@ def points_of(mode, peers, by_isa):
     return closed, [Point(server, keys, "tcp", share) for server, keys, share in itertools.product((*OURS, *peers), (1, LOADED), SHARES)]
 
 
-def measure(bench, options, point, mode, folder, most):
+def measure(bench, options, point, mode, most):
     """Runs a point. `most`: keys a second that memcached serves at most. Returns what is kept of it and the build, or None and None after a
     line about why there is nothing."""
     more = [f"--rate=poisson:{round(most * point.share / point.keys)}"] if point.share else []
-    with tempfile.TemporaryDirectory(prefix="multiget-", dir=folder) as scratch:
+    with tempfile.TemporaryDirectory(prefix="multiget-") as scratch:
         server = served.Server(bench, point.server, options, point.transport, pathlib.Path(scratch))
         try:
             document, rate, span = served.drive(bench, server, point.verb, point.keys, RECORDS[mode], WINDOW[mode],
@@ -245,13 +245,13 @@ def main(bench, *arguments):
     served.processors()
     peers, by_isa = served.installed_peers("multiget"), simdht_servers(mode, isas_here())
     options = OURS | NULL | by_isa
-    if not served.build(bench, options, folder):
+    if not served.build(bench, options):
         return 1
     runs, right = Runs(folder, Point, mode), True
     for points in points_of(mode, peers, by_isa):
         most = {keys: statistics.median(runs.values(Point("memcached", keys), "keys_s") or [0]) for keys in (1, LOADED)}
         right &= runs.run_rounds(points, ROUNDS[mode],
-                                 lambda point, most=most: measure(bench, options.get(point.server), point, mode, folder, most.get(point.keys)))
+                                 lambda point, most=most: measure(bench, options.get(point.server), point, mode, most.get(point.keys)))
     print(report(runs), end="")
     try:
         draw(runs, folder)

@@ -181,10 +181,10 @@ def parts_ns(span):
     return {part: (last[part] - first[part]) / timed for part in PARTS} if timed else None
 
 
-def build(bench, servers, folder):
+def build(bench, servers):
     """Builds the client and our servers (a name: its options), before anything is timed. Returns false if that fails."""
     for name, options in servers.items():
-        with tempfile.TemporaryDirectory(prefix="build-", dir=folder) as scratch:
+        with tempfile.TemporaryDirectory(prefix="build-") as scratch:
             Server(bench, name, options, "tcp", pathlib.Path(scratch)).end()
     words = [bench, "--index=remote", "--sync=own", "--dry-run"]
     return subprocess.run(words, stdout=subprocess.DEVNULL, preexec_fn=ends_with_us(), check=False).returncode == 0

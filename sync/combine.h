@@ -1,5 +1,5 @@
 #pragma once
-// `combine`: flat combining by a queue. A thread that holds the lock runs the operations of those who wait, so the
+// `combine`: flat combining by a queue. A thread that holds the lock runs the operations of the waiting threads, so the
 // lines of a hot key stay with one processor, and a handover is one line of the waiting thread.
 //
 //     tail -------------------------------------------.
@@ -92,7 +92,7 @@ template <class M>
 class Combine : public CoarsePolicy<M> {
  public:
   static constexpr std::string_view kName = "combine";
-  static constexpr std::string_view kAbout = "flat combining: the thread inside runs the operations of those who wait";
+  static constexpr std::string_view kAbout = "flat combining: the thread inside runs the operations of the waiting threads";
   static constexpr bool kWritersTakeTurns = true;
 
   struct Counters {

@@ -141,7 +141,7 @@ struct Combining {
   std::string check() { return sum == kFibers * kTurns ? "" : std::string(kLost); }
 };
 
-TEST_CASE("Races: a fiber inside runs the operations of those who wait, each once and not too many", "[race]") {
+TEST_CASE("Races: a fiber inside runs the operations of the waiting fibers, each once and not too many", "[race]") {
   check_no_race<Combining<1>>();
   CHECK(Combining<1>::by_others > 0);
   CHECK(Combining<1>::alone > 0);

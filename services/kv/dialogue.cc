@@ -40,6 +40,16 @@ void Dialogue::abandon() {
 void Dialogue::hold_back(std::size_t keys) {
   waits = true;
   answered_keys = keys;
+  begin_parsing();
+}
+
+void Dialogue::admit() {
+  if (admitted) return;
+  admitted = true;
+  begin_parsing();
+}
+
+void Dialogue::begin_parsing() {
   memcached = MemcachedParser(memcached_limits());
   resp = RespParser(resp_limits());
 }

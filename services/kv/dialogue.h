@@ -34,6 +34,9 @@ class Dialogue {
 
   [[nodiscard]] u64 id() const { return id_; }
 
+  /// Notes that the client has said a password: it may ask for anything, and at length.
+  void admit();
+
   // The loop's side.
 
   /// Adds what the client has sent. Views of commands are invalid afterwards.
@@ -70,8 +73,21 @@ class Dialogue {
   [[nodiscard]] bool full() const { return unsent() >= limits_->most_output_bytes; }
 
  private:
-  [[nodiscard]] MemcachedLimits memcached_limits() const { return {.most_value_bytes = limits_->most_value_bytes}; }
+  void begin_parsing();
+
+  // Before it has said a password, a client has no need for more than that, as with redis.
+  static constexpr std::size_t kStrangersWords = 10, kStrangersValueBytes = 16 << 10, kStrangersBytes = 64 << 10;
+
+  [[nodiscard]] MemcachedLimits memcached_limits() const {
+    const std::size_t most = admitted ? limits_->most_value_bytes : kStrangersValueBytes;
+    return {.most_value_bytes = std::min(most, limits_->most_value_bytes)};
+  }
   [[nodiscard]] RespLimits resp_limits() const {
+    if (!admitted) {
+      return {.most_arguments = kStrangersWords,
+              .most_bulk_bytes = kStrangersValueBytes,
+              .most_command_bytes = kStrangersBytes};
+    }
     // Four long values, or many short ones.
     const std::size_t most = std::max(4 * limits_->most_value_bytes, std::size_t{1} << 20);
     return {.most_bulk_bytes = limits_->most_value_bytes, .most_command_bytes = most};

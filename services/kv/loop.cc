@@ -12,6 +12,8 @@ constexpr u32 kMostWait = 1000;                    // milliseconds, for the work
 constexpr std::size_t kSweptItems = 64;            // that the store looks at for dead ones at a time
 constexpr u32 kLeastSweeps = 8, kMostSweeps = 64;  // such looks a second
 constexpr std::size_t kManyDead = 4;               // that a look finds: then more are worth it
+constexpr u32 kLeastPasses = 4;                    // of a round of draining
+constexpr u32 kConnectionsOfPass = 16;             // at least, of which a pass of any network brings input
 constexpr std::string_view kTooMany = "ERROR Too many open connections\r\n";
 
 }  // namespace
@@ -32,7 +34,8 @@ void Loop::run() {
     wait();
     answer_ready();
     if (now_.second != swept_) every_second();
-    if (!draining_ && stop_.asked()) begin_draining();
+    if (takes_rest_) drain();
+    if (!draining_ && stop_.asked()) begin_draining();  // behind: the network is asked once more before it ends
     if (draining_ && (open_ == 0 || now_.second > drain_until_)) return;
   }
 }
@@ -40,8 +43,9 @@ void Loop::run() {
 void Loop::wait() {
   const bool busy = !ready_.empty();
   if (!busy) session_->idle();
-  network_->wait(busy ? 0 : kMostWait);
+  network_->wait(busy || takes_rest_ ? 0 : kMostWait);
   now_ = present();
+  news_ = false;
   turn_.stopwatch().begin();
   network_->report(*this);
   turn_.stopwatch().lap<&KvCounters::receive_ns>();
@@ -50,13 +54,32 @@ void Loop::wait() {
 void Loop::begin_draining() {
   draining_ = true;
   drain_until_ = now_.second + server_.options().limits.drain_seconds;
-  network_->stop_accepting();
+  takes_rest_ = true;
+  begin_round();
+}
+
+void Loop::drain() {
+  if (passes_ != 0 && news_) --passes_;
+  if (passes_ != 0 && news_) return;
+  if (round_ == 1) network_->stop_accepting();
+  takes_rest_ = false;
   for (const auto& connection : connections_) {
-    if (connection == nullptr) continue;
-    connection->dialogue.end_input();
-    make_ready(*connection);
+    if (connection == nullptr || connection->ended) continue;
+    if (connection->heard == round_) {
+      takes_rest_ = true;
+    } else {
+      connection->ended = true;
+      connection->dialogue.end_input();
+      make_ready(*connection);
+    }
   }
+  begin_round();
   answer_ready();
+}
+
+void Loop::begin_round() {
+  ++round_;
+  passes_ = kLeastPasses + static_cast<u32>(open_ / kConnectionsOfPass);
 }
 
 std::string_view Loop::accepted(Network::Place place) {
@@ -70,6 +93,8 @@ std::string_view Loop::accepted(Network::Place place) {
   const bool admitted = !server_.options().secrets.has_value();
   connections_[place] =
       std::make_unique<Connection>(place, server_.next_id(), server_.options().limits, admitted, now_);
+  connections_[place]->heard = round_;
+  news_ = true;
   ++open_;
   return {};
 }
@@ -77,12 +102,16 @@ std::string_view Loop::accepted(Network::Place place) {
 void Loop::received(Network::Place place, std::string_view bytes) {
   Connection& connection = *connections_[place];
   connection.active = now_.second;
+  connection.heard = round_;
+  news_ = true;
   counts_.add<&KvCounters::bytes_read>(bytes.size());
   connection.dialogue.receive(bytes);
   make_ready(connection);
 }
 
 void Loop::ended(Network::Place place) {
+  news_ = true;
+  connections_[place]->ended = true;
   connections_[place]->dialogue.end_input();
   make_ready(*connections_[place]);
 }
@@ -93,6 +122,7 @@ void Loop::failed(Network::Place place) {
 }
 
 void Loop::sent(Network::Place place, std::size_t bytes, std::string& buffer) {
+  news_ = true;
   Connection& connection = *connections_[place];
   note_sent(connection, bytes, buffer);
   const Dialogue& dialogue = connection.dialogue;

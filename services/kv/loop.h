@@ -43,7 +43,9 @@ class Loop final : private Network::Observer {
     const Network::Place place;
     Dialogue dialogue;
     u32 active;               ///< the second in which bytes last moved
+    u32 heard = 0;            ///< the last round of draining in which input came
     bool wants_input = true;  ///< as the network knows
+    bool ended = false;       ///< no more input is taken
     bool ready = false;
   };
 
@@ -62,6 +64,10 @@ class Loop final : private Network::Observer {
   void note_sent(Connection& connection, std::size_t bytes, std::string& buffer);
   void close(Connection& connection);
   void begin_draining();
+  /// After a stop: takes the input that has come, and ends that of the connections from which none came in a round of
+  /// passes, long enough to ask the network of all.
+  void drain();
+  void begin_round();
   /// Closes connections that were silent, or did not read, for too long; sweeps the store.
   void every_second();
 
@@ -73,6 +79,9 @@ class Loop final : private Network::Observer {
   const std::unique_ptr<Network> network_;
   const Stop& stop_;
   bool draining_ = false;
+  bool takes_rest_ = false;     // some input may have come before the stop
+  u32 round_ = 0, passes_ = 0;  // of draining; the passes that are left of a round
+  bool news_ = false;           // the network has told something in this pass
   u32 drain_until_ = 0, swept_ = 0;
   std::vector<std::unique_ptr<Connection>> connections_;  // by their places
   std::size_t open_ = 0;

@@ -368,10 +368,14 @@ TEST_CASE("A client that must say a password is admitted by set, and by nothing 
                     {"set a 0 0 4\r\nanna", "STORED"},
                     {"get a", "VALUE a 0 4\r\nanna\r\nEND"},
                 });
+  const std::string large(20'000, 'x');
+  check(client, {{"set a 0 0 20000\r\n" + large, "STORED"}});
   CHECK(served.counters().auth_cmds == 3);
   CHECK(served.counters().auth_errors == 2);
   Conversation other(served);
-  check(other, {{"get a", "CLIENT_ERROR unauthenticated"}});
+  check(other, {{"get a", "CLIENT_ERROR unauthenticated"},
+                {"set a 0 0 20000\r\n" + large, "SERVER_ERROR object too large for cache"},
+                {"get a", "CLIENT_ERROR unauthenticated"}});
   CHECK(other.say("quit\r\n").empty());
   CHECK(other.closed());
 }

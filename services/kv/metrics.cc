@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <string>
 #include <string_view>
 
@@ -12,6 +13,12 @@
 #include "services/kv/statistics.h"
 
 namespace latchlab::kv {
+
+namespace {
+
+constexpr int kMostSeconds = 2;  // that a client may take for its request, which others wait for
+
+}  // namespace
 
 Metrics::Metrics(const Server& server, const Address& address)
     : server_(server), listener_(listen_at("--metrics", address, false)), thread_([this] { run(); }) {}
@@ -38,9 +45,10 @@ void Metrics::answer(const File& client) const {
   setsockopt(client.number(), SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
   setsockopt(client.number(), SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience);
   std::array<char, 8192> room;
+  const auto patient_until = std::chrono::steady_clock::now() + std::chrono::seconds(kMostSeconds);
   std::string_view head;  // of the request
   while (head.find("\r\n\r\n") == head.npos) {
-    if (head.size() == room.size()) return;
+    if (head.size() == room.size() || std::chrono::steady_clock::now() > patient_until) return;
     const ssize_t got = recv(client.number(), room.data() + head.size(), room.size() - head.size(), 0);
     if (got <= 0) return;
     head = {room.data(), head.size() + static_cast<std::size_t>(got)};
@@ -53,7 +61,7 @@ void Metrics::answer(const File& client) const {
   std::string answer = known ? "HTTP/1.0 200 OK\r\n" : "HTTP/1.0 404 Not Found\r\n";
   answer += "Content-Type: text/plain; version=0.0.4\r\nContent-Length: " + std::to_string(body.size()) + "\r\n\r\n";
   if (method != "HEAD") answer += body;
-  for (std::string_view rest = answer; !rest.empty();) {
+  for (std::string_view rest = answer; !rest.empty() && std::chrono::steady_clock::now() <= patient_until;) {
     const ssize_t sent = send(client.number(), rest.data(), rest.size(), MSG_NOSIGNAL);
     if (sent <= 0) return;
     rest.remove_prefix(static_cast<std::size_t>(sent));

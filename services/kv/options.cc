@@ -72,6 +72,8 @@ void check(const ServeCommand& command, bool open) {
   const Address& metrics = command.metrics.front();
   if (metrics.is_mailboxes() || metrics.is_ucx())
     throw InputError("--metrics: '" + metrics.text + "' does not take HTTP; write HOST:PORT or unix:PATH");
+  if (!metrics.is_unix() && metrics.port.find_first_not_of('0') == metrics.port.npos)
+    throw InputError("--metrics: '" + metrics.text + "' is no port that a client could know; give its number");
   if (!metrics.is_local())
     throw InputError("--metrics: " + metrics.text + " lets other machines in; only this one may");
 }

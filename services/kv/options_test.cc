@@ -130,6 +130,7 @@ TEST_CASE("Each wrong option is refused with one line that names it") {
            {{"--batch=16:rolling"}, "--batch: '16:rolling'"},
            {{"--threads=2", "--threads=2"}, "--threads is given twice"},
            {{"--gather=off", "--batch=16"}, "--batch: with --gather=off"},
+           {{"--metrics=127.0.0.1:0"}, "is no port that a client could know"},
            {{"--gather=on"}, "--gather: 'on'"},
            {{"--gather=1"}, "--gather: '1' is not a number from 2 to 4096"},
            {{"--gather=4097"}, "--gather: '4097'"},

@@ -23,8 +23,6 @@ class Places {
  public:
   /// Listens. `command` outlives it. Throws InputError for an address where the server cannot listen.
   explicit Places(const ServeCommand& command);
-  /// Removes the files of mailboxes.
-  ~Places();
   Places(const Places&) = delete;
   Places& operator=(const Places&) = delete;
 
@@ -38,6 +36,12 @@ class Places {
   [[nodiscard]] std::unique_ptr<Network> network_of(u32 loop, const Stop& stop) const;
 
  private:
+  /// Removes the files of mailboxes, also if a later address is refused.
+  struct Paths {
+    ~Paths();
+    std::vector<std::string> all;
+  };
+
   const u32 threads_;
   const Events events_;
   const Limits& limits_;
@@ -45,7 +49,7 @@ class Places {
   std::vector<File> files_;
   std::vector<std::vector<Listener>> listeners_;  // by the loop
   std::vector<mailboxes::Mapping> mailboxes_;
-  std::vector<std::string> paths_;  // of mailboxes_
+  Paths paths_;  // of mailboxes_
   std::vector<std::unique_ptr<UcxListener>> ucx_listeners_;
 };
 

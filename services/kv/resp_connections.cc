@@ -17,7 +17,7 @@ bool admit(Call& call, std::string_view name, std::string_view password) {
   call.count<&KvCounters::auth_cmds>();
   const bool right = !call.desk.server.options().secrets || call.desk.server.options().secrets->admit(name, password);
   // A wrong password takes nothing from a client that was admitted before.
-  call.dialogue.admitted |= right;
+  if (right) call.dialogue.admit();
   if (!right) call.count<&KvCounters::auth_errors>();
   return right;
 }

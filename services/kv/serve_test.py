@@ -14,6 +14,7 @@ import socket
 import struct
 import subprocess
 import tempfile
+import threading
 import unittest
 
 from conformance_test import SANITIZED
@@ -147,6 +148,65 @@ class Serve(unittest.TestCase):
         done = subprocess.run(words, capture_output=True, text=True, timeout=60, check=False)
         self.assertEqual(done.returncode, 1, done.stderr)
         self.assertRegex(done.stderr.splitlines()[-1], r"\Aserve: (memory is out|Resource temporarily unavailable)")
+
+    def test_a_stop_answers_all_that_has_come(self):
+        get, answer = b"get k\r\n", b"VALUE k 0 1\r\nv\r\nEND\r\n"
+        with self.served() as (process, path), contextlib.ExitStack() as ends:
+            self.ask(path, b"set k 0 0 1\r\nv\r\n")
+
+            def connected():
+                client = ends.enter_context(socket.socket(socket.AF_UNIX))
+                client.settimeout(60)
+                client.connect(str(path))
+                return client
+
+            clients = [connected() for _ in range(100)]
+            for client in clients:
+                client.sendall(get)
+                self.assertEqual(client.recv(len(answer), socket.MSG_WAITALL), answer)
+            process.send_signal(signal.SIGSTOP)
+            os.waitpid(process.pid, os.WUNTRACED)
+            clients += [connected() for _ in range(100)]   # which the server has not accepted
+            for client in clients:
+                client.sendall(20 * get)
+            process.send_signal(signal.SIGTERM)
+            process.send_signal(signal.SIGCONT)
+            for number, client in enumerate(clients):
+                self.assertEqual(b"".join(iter(lambda client=client: client.recv(1 << 16), b"")), 20 * answer, number)
+            self.assertEqual(process.wait(60), 0)
+
+    def test_a_refused_address_leaves_no_mailboxes(self):
+        path = f"/dev/shm/serve_test_{os.getpid()}"
+        self.refused(f"--listen=shm:{path}", "--listen=unix:/no/such/folder/x")
+        self.assertFalse(pathlib.Path(path).exists())
+        self.assertIn("mailboxes serve 64 loops, not 65", self.refused(f"--listen=shm:{path}", "--threads=65"))
+
+    def test_a_slow_client_of_the_metrics_delays_no_end(self):
+        path = self.folder / "metrics"
+        with self.served(f"--metrics=unix:{path}"), socket.socket(socket.AF_UNIX) as slow:
+            slow.connect(str(path))
+            slow.sendall(b"G")
+            ends = threading.Event()
+
+            def drip():
+                with contextlib.suppress(OSError):
+                    while not ends.wait(.2):
+                        slow.sendall(b"G")
+
+            thread = threading.Thread(target=drip)
+            thread.start()
+            self.assertIn(b"200 OK", self.ask(path, b"GET /metrics HTTP/1.0\r\n\r\n"))
+            ends.set()
+            thread.join()
+
+    def test_strangers_may_not_send_much(self):
+        secrets = self.folder / "secrets"
+        secrets.write_text("default:secret\n")
+        secrets.chmod(0o600)
+        with self.served(f"--auth={secrets}") as (_, path):
+            for request in (b"*11\r\n", b"*2\r\n$16385\r\n"):
+                self.assertIn(b"-ERR Protocol error: invalid ", self.ask(path, request))
+            self.assertEqual(self.ask(path, b"AUTH secret\r\n*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$20000\r\n" + 20_000 * b"x" + b"\r\n"), b"+OK\r\n+OK\r\n")
 
     def test_secrets_open_the_server(self):
         secrets = self.folder / "secrets"

@@ -121,8 +121,10 @@ void Turn::authenticate(Dialogue& dialogue, const MemcachedCommand& command) {
   const std::size_t blank = command.value.find(' ');
   const std::string_view name = command.value.substr(0, blank);
   const std::string_view password = blank == command.value.npos ? "" : command.value.substr(blank + 1);
-  dialogue.admitted = server_.options().secrets->admit(name, password);
-  if (dialogue.admitted) return append_status(dialogue.out, MemcachedStatus::kStored);
+  if (server_.options().secrets->admit(name, password)) {
+    dialogue.admit();
+    return append_status(dialogue.out, MemcachedStatus::kStored);
+  }
   counts_.add<&KvCounters::auth_errors>();
   append_client_error(dialogue.out, "authentication failure");
 }

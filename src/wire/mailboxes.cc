@@ -90,6 +90,10 @@ Mapping Mapping::made_at(const std::string& path, u32 loops) {
   const auto refuse = [&](const char* what, int error) {
     return InputError("--listen: shm:" + path + ": cannot " + what + ": " + std::strerror(error));
   };
+  if (loops > kMostLoops) {
+    throw InputError("--listen: shm:" + path + ": mailboxes serve " + std::to_string(kMostLoops) + " loops, not " +
+                     std::to_string(loops));
+  }
   if (File old(::open(path.c_str(), O_RDWR | O_CLOEXEC)); old) {
     struct stat status{};
     const bool whole = fstat(old.number(), &status) == 0 && static_cast<std::size_t>(status.st_size) >= sizeof(Layout);
@@ -104,11 +108,13 @@ Mapping Mapping::made_at(const std::string& path, u32 loops) {
   const File file(::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, S_IRUSR | S_IWUSR));
   if (!file) throw refuse("make mailboxes", errno);
   const std::size_t bytes = Layout::bytes(loops);
-  Layout* const layout = ftruncate(file.number(), static_cast<off_t>(bytes)) == 0 ? mapped(file, bytes) : nullptr;
+  // Not a file with holes: a store to one that finds the file system full would kill the server.
+  const int lacks = posix_fallocate(file.number(), 0, static_cast<off_t>(bytes));
+  Layout* const layout = lacks == 0 ? mapped(file, bytes) : nullptr;
   if (layout == nullptr) {
-    const int error = errno;
+    const int error = lacks == 0 ? errno : lacks;
     unlink(path.c_str());
-    throw refuse("map mailboxes", error);
+    throw refuse("make mailboxes", error);
   }
   // The file is full of zeros: free boxes and empty rings.
   layout->loops = loops;
