@@ -92,7 +92,8 @@ template <class M>
 class Combine : public CoarsePolicy<M> {
  public:
   static constexpr std::string_view kName = "combine";
-  static constexpr std::string_view kAbout = "flat combining: the thread inside runs the operations of the waiting threads";
+  static constexpr std::string_view kAbout =
+      "flat combining: the thread inside runs the operations of the waiting threads";
   static constexpr bool kWritersTakeTurns = true;
 
   struct Counters {
