@@ -18,6 +18,18 @@ class Bytes16 {
   }
   /// Loads 16 bytes of any alignment, byte 0 first.
   static Bytes16 load(const void* at) { return Bytes16(_mm_loadu_si128(static_cast<const __m128i*>(at))); }
+  /// Gathers every fifth byte of seven words: bytes 4, 9, 14 ... 49 become bytes 0 to 9. The others are zero.
+  static Bytes16 fifths(const u64* words) {
+    constexpr char kNo = -1;  // selects zero
+    const __m128i a = of_words(words[0], words[1]).v_, b = of_words(words[2], words[3]).v_,
+                  c = of_words(words[4], words[5]).v_, d = of_words(words[6], 0).v_;
+    const auto pick = [](__m128i from, auto... bytes) { return _mm_shuffle_epi8(from, _mm_setr_epi8(bytes...)); };
+    return Bytes16(_mm_or_si128(
+        _mm_or_si128(pick(a, 4, 9, 14, kNo, kNo, kNo, kNo, kNo, kNo, kNo, kNo, kNo, kNo, kNo, kNo, kNo),
+                     pick(b, kNo, kNo, kNo, 3, 8, 13, kNo, kNo, kNo, kNo, kNo, kNo, kNo, kNo, kNo, kNo)),
+        _mm_or_si128(pick(c, kNo, kNo, kNo, kNo, kNo, kNo, 2, 7, 12, kNo, kNo, kNo, kNo, kNo, kNo, kNo),
+                     pick(d, kNo, kNo, kNo, kNo, kNo, kNo, kNo, kNo, kNo, 1, kNo, kNo, kNo, kNo, kNo, kNo))));
+  }
 
   /// Returns a mask: bit i is set if byte i equals `byte`.
   u32 equal_to(u8 byte) const {
