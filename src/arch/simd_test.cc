@@ -29,5 +29,19 @@ TEST_CASE("first_equal_of_seven finds the first equal word, also where later wor
   }
 }
 
+TEST_CASE("Every fifth byte of seven words is gathered in order") {
+  Rng rng(test_seed());
+  for (int round = 0; round < 100; ++round) {
+    std::array<u64, 7> words;
+    for (u64& word : words) word = rng();
+    const Bytes16 gathered = Bytes16::fifths(words.data());
+    for (u32 i = 0; i < 10; ++i) {
+      const u32 at = 5 * i + 4;
+      CHECK((gathered.equal_to(static_cast<u8>(words[at / 8] >> at % 8 * 8)) >> i & 1) == 1);
+    }
+    CHECK(gathered.equal_to(0) >> 10 == 0x3f);
+  }
+}
+
 }  // namespace
 }  // namespace latchlab::testing
