@@ -32,6 +32,9 @@ if(LATCHLAB_MACHINE STREQUAL "Native")
   list(APPEND alone rtm tbb-spec-rw)
 endif()
 
+# Policies for an index whose nodes have no room for a version: all whose locks or versions are elsewhere.
+set(outside none atomic mutex spin ticket mcs combine rwspin shared_mutex tbb-rw hle rtm adaptive tbb-spec tbb-spec-rw striped seq)
+
 latchlab_add_index(art           HEADER indexes/art/art.h              TYPE Art           KEYS u64 bytes)
 latchlab_add_index(chained       HEADER indexes/chained/chained.h      TYPE Chained       KEYS u64 bytes)
 latchlab_add_index(chained_line  HEADER indexes/chained/chained_line.h TYPE ChainedLine  KEYS u64)
@@ -42,6 +45,7 @@ latchlab_add_index(cuckoo7       HEADER indexes/cuckoo/cuckoo.h        TYPE Cuck
 latchlab_add_index(simdht        HEADER indexes/simdht/simdht.h        TYPE SimdHt        KEYS u64 hashed POLICIES ${alone}
   MEANT_BY cuckoo shape NO_CELLS)
 latchlab_add_index(memc3         HEADER indexes/memc3/memc3.h          TYPE MemC3         KEYS u64 hashed)
+latchlab_add_index(kvdirect      HEADER indexes/kvdirect/kvdirect.h    TYPE KvDirect      KEYS u64        POLICIES ${outside})
 latchlab_add_index(tbb           HEADER indexes/peers/tbb.h            TYPE Tbb           KEYS u64 bytes  POLICIES own NO_CELLS)
 latchlab_add_index(tbb_unordered HEADER indexes/peers/tbb_unordered.h  TYPE TbbUnordered  KEYS u64 bytes  POLICIES own NO_CELLS)
 latchlab_add_index(libcuckoo     HEADER indexes/peers/libcuckoo.h      TYPE LibCuckoo     KEYS u64 bytes  POLICIES own NO_CELLS)

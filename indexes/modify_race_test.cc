@@ -14,6 +14,8 @@
 #include "indexes/chained/race_mixes_test.h"
 #include "indexes/cuckoo/cuckoo.h"
 #include "indexes/cuckoo/race_mixes_test.h"
+#include "indexes/kvdirect/kvdirect.h"
+#include "indexes/kvdirect/race_mixes_test.h"
 #include "indexes/memc3/memc3.h"
 #include "indexes/memc3/race_mixes_test.h"
 #include "indexes/seeded_test.h"
@@ -121,6 +123,11 @@ TEST_CASE("Races: modifications of chained lose nothing", "[race]") {
 }
 TEST_CASE("Races: modifications of chained_line lose nothing", "[race]") {
   check_sums<ChainedLine>(chained_line_mixes());
+}
+TEST_CASE("Races: modifications of kvdirect lose nothing", "[race]") {
+  check_sums_under<KvDirect, Striped<Simulated>>("striped:3", kvdirect_pointer_mixes(), {});
+  check_sums_under<KvDirectInline, Striped<Simulated>>("striped:3", kvdirect_inline_mixes(), {});
+  check_sums_under<KvDirectInline, Rtm<Simulated>>("rtm:1", kvdirect_inline_mixes(), {.abort_rate = 0.2});
 }
 TEST_CASE("Races: modifications of memc3 lose nothing", "[race]") { check_sums<MemC3>(memc3_mixes()); }
 

@@ -11,6 +11,8 @@
 #include "indexes/chained/race_line_mixes_test.h"
 #include "indexes/cuckoo/cuckoo.h"
 #include "indexes/cuckoo/race_mixes_test.h"
+#include "indexes/kvdirect/kvdirect.h"
+#include "indexes/kvdirect/race_mixes_test.h"
 #include "indexes/memc3/memc3.h"
 #include "indexes/memc3/race_mixes_test.h"
 #include "indexes/seeded_test.h"
@@ -20,6 +22,7 @@
 #include "src/machine/native.h"
 #include "sync/olc.h"
 #include "sync/rowex.h"
+#include "sync/striped.h"
 #include "sync/synchronized.h"
 #include "sync/tiny_testing.h"
 
@@ -192,6 +195,20 @@ TEST_CASE("Seeded bugs: histories of threads find those of memc3", "[threads]") 
   CHECK(caught("memc3 on threads: upgrade", BugsOnRequest::kDropUpgrade, histories<MemC3, OlcOnThreads>(mixes, 200)));
   CHECK(caught("memc3 on threads: root first", Own::kRootFirst, histories<MemC3, OlcOnThreads>(mixes, 5000)));
   CHECK(caught("memc3 on threads: stale path", Own::kTrustPath, histories<MemC3, OlcOnThreads>(mixes, 5000)));
+}
+
+TEST_CASE("Seeded bugs: histories of threads find those of kvdirect", "[threads]") {
+  using B = BugsOnRequest;
+  using Own = kvdirect::BugFlags<bool>;
+  using StripedOnThreads = Tiny<Striped<Native, BugsOnRequest>>;
+  const auto mixes = kvdirect_pointer_mixes();
+  CHECK(complaint_of<KvDirect, StripedOnThreads>(mixes) == "");
+  CHECK(complaint_of<KvDirectInline, StripedOnThreads>(kvdirect_inline_mixes()) == "");
+  CHECK(caught("kvdirect on threads: validation", B::kDropValidation,
+               histories<KvDirect, StripedOnThreads>(mixes, 5000)));
+  CHECK(caught("kvdirect on threads: upgrade", B::kDropUpgrade, histories<KvDirect, StripedOnThreads>(mixes, 200)));
+  CHECK(caught("kvdirect on threads: shard", Own::kForgetShard, histories<KvDirect, StripedOnThreads>(mixes, 5000)));
+  CHECK(caught("kvdirect on threads: bucket", Own::kForgetHome, histories<KvDirect, StripedOnThreads>(mixes, 5000)));
 }
 
 }  // namespace

@@ -13,6 +13,7 @@
 #include "indexes/chained/chained_line.h"
 #include "indexes/cuckoo/cuckoo.h"
 #include "indexes/growing/hand.h"
+#include "indexes/kvdirect/kvdirect.h"
 #include "indexes/memc3/memc3.h"
 #include "indexes/peers/std_map.h"
 #include "indexes/peers/std_unordered.h"
@@ -66,8 +67,8 @@ using Walking =
     std::tuple<Numbers<Art, Olc<Native>>, Numbers<Art, Rowex<Native>>, Numbers<Cuckoo, Olc<Native>>,
                Numbers<Cuckoo3, None<Native>>, Numbers<Cuckoo7, Striped<Native>>, Numbers<Chained, Olc<Native>>,
                Numbers<Chained, Rowex<Native>>, Numbers<ChainedLine, Olc<Native>>, Numbers<Vip, Olc<Native>>,
-               Numbers<MemC3, Olc<Native>>, Numbers<MemC3, Striped<Native>>, ByHash<Numbers<MemC3, Spin<Native>>>,
-               Numbers<StdMap, Spin<Native>>, Strings, Hashed>;
+               Numbers<MemC3, Olc<Native>>, Numbers<MemC3, Striped<Native>>, Numbers<KvDirect, Striped<Native>>,
+               ByHash<Numbers<MemC3, Spin<Native>>>, Numbers<StdMap, Spin<Native>>, Strings, Hashed>;
 
 TEMPLATE_LIST_TEST_CASE("A walk over a quiet index visits each pair once, in steps of any size", "", Walking) {
   STATIC_REQUIRE(TestType::kWalksBesideWriters);
