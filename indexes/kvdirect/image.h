@@ -21,6 +21,7 @@
 #include <bit>
 #include <cstring>
 #include <span>
+#include <utility>
 
 #include "src/arch/simd.h"
 #include "src/base/types.h"
@@ -83,13 +84,25 @@ class Image {
     for (Entry entry = entry_at(0); entry.slots != 0; entry = entry_at(entry.end())) visit(entry);
   }
 
-  /// Returns the inline pair with this key of 1 to 8 bytes, as a number. Without it the entry has no slots.
-  [[gnu::always_inline]] Entry find_inline(u64 key, u32 bytes) const {
-    Entry entry = entry_at(0);
-    while (entry.slots != 0 && !(entry.key == bytes && number(entry.key_at(), bytes) == key)) {
-      entry = entry_at(entry.end());
-    }
-    return entry;
+  /// Returns the inline pair with this key, a number, of a line in which all entries are pairs of kKey and kValue
+  /// bytes. Without it the entry has no slots. The places of such pairs are constants, so the copy may stay in
+  /// registers.
+  template <u32 kKey, u32 kValue>
+  [[gnu::always_inline]] Entry find_alike(u64 key) const {
+    constexpr u32 kEach = slots_for(kKey + kValue);
+    constexpr u64 kMarks = u64{1} << (kKey - 1) | u64{1} << (kKey + kValue - 1);
+    constexpr u64 kOfPair = (u64{1} << kEach * kSlotBytes) - 1;
+    // One branch for all places: which of them has the key is not predictable.
+    const auto is_at = [&](u32 slot) __attribute__((always_inline)) {
+      const u32 at = slot * kSlotBytes;
+      return ((number(at, kKey) ^ key) | ((marks() >> at & kOfPair) ^ kMarks)) == 0;
+    };
+    const u32 places = [&]<u32... kNth>(std::integer_sequence<u32, kNth...>) __attribute__((always_inline)) {
+      return ((u32{is_at(kNth * kEach)} << kNth) | ...);
+    }(std::make_integer_sequence<u32, kSlots / kEach>());
+    if (places == 0) return {};
+    const u32 slot = static_cast<u32>(std::countr_zero(places)) * kEach;
+    return {.slot = slot, .slots = kEach, .key = kKey, .value = kValue};
   }
   /// Returns the inline pair with this key.
   Entry find_inline(std::span<const u8> key) const {
@@ -118,9 +131,14 @@ class Image {
 
   /// Returns `bytes` bytes from byte `at` of the slots on, 1 to 8, as a number; the first is the lowest.
   [[gnu::always_inline]] u64 number(u32 at, u32 bytes) const {
+    return number_of(at, bytes, [this](u32 word) __attribute__((always_inline)) { return word_[word]; });
+  }
+  /// Does the same for a line of which word_at(i) is word i.
+  template <class WordAt>
+  [[gnu::always_inline]] static u64 number_of(u32 at, u32 bytes, const WordAt& word_at) {
     const u32 word = at / 8, shift = at % 8 * 8;
-    u64 low = word_[word] >> shift;
-    if (shift != 0 && word + 1 < kWords) low |= word_[word + 1] << (64 - shift);
+    u64 low = word_at(word) >> shift;
+    if (shift != 0 && word + 1 < kWords) low |= word_at(word + 1) << (64 - shift);
     return low & mask_of(bytes);
   }
   void set_number(u32 at, u32 bytes, u64 number) {

@@ -134,6 +134,37 @@ TEST_CASE("kvdirect: a line holds pairs and pointers in any order, and closes up
   }
 }
 
+/// Checks a line of pairs of one size, for any number of them.
+template <u32 kKey, u32 kValue>
+void check_alike(Rng& rng) {
+  constexpr u32 kMost = kSlots / kvdirect::slots_for(kKey + kValue);
+  for (u32 round = 0; round < 1000; ++round) {
+    std::vector<u64> keys, values;
+    Image image;
+    image.set_chain(static_cast<u32>(rng()));
+    for (u64 pairs = rng.below(kMost + 1); pairs != 0; --pairs) {
+      keys.push_back(rng.below(4) == 0 ? pairs - 1 : rng() >> (64 - 8 * kKey));
+      values.push_back(rng());
+      image.append_inline(keys.back(), kKey, values.back(), kValue);
+    }
+    for (std::size_t i = 0; i < keys.size(); ++i) {
+      const Entry entry = image.find_alike<kKey, kValue>(keys[i]);
+      REQUIRE(entry.slots == kvdirect::slots_for(kKey + kValue));
+      const std::size_t first = static_cast<std::size_t>(std::ranges::find(keys, keys[i]) - keys.begin());
+      CHECK(entry.slot == first * entry.slots);
+      CHECK(image.number(entry.value_at(), kValue) == values[first]);
+    }
+    // Free slots are zeros, and so is this key.
+    if (std::ranges::find(keys, u64{0}) == keys.end()) CHECK((image.find_alike<kKey, kValue>(0).slots) == 0);
+  }
+}
+
+TEST_CASE("kvdirect: a key is found in a line of pairs of one size, and no free slot is one", "[no-tsan]") {
+  Rng rng(test_seed());
+  check_alike<7, 8>(rng);
+  check_alike<8, 8>(rng);
+}
+
 TEST_CASE("kvdirect: the secondary hash has nine bits, and bytes of pairs never look like one", "[no-tsan]") {
   Rng rng(test_seed());
   for (u32 tag = 0; tag < 512; ++tag) {
@@ -165,7 +196,8 @@ TEST_CASE("kvdirect: a line of any bits is read inside its bounds", "[no-tsan]")
     });
     CHECK(slots <= kSlots);
     CHECK(entries <= kSlots);
-    (void)image.find_inline(rng(), 7);
+    (void)image.find_alike<7, 8>(rng());
+    (void)image.find_inline(random_bytes(rng, 1 + rng.below(50)));
     CHECK(image.pointers_with(static_cast<u32>(rng.below(512))) < 1u << kSlots);
   }
 }

@@ -292,7 +292,8 @@ class KvDirect {
       place.image = place.line->load();
       ++place.accesses;
       if (is_inline_) {
-        place.entry = place.image.find_inline(inline_key(hash), key_bytes_);
+        place.entry = key_bytes_ == 7 ? place.image.template find_alike<7, kValueBytes>(inline_key(hash))
+                                      : place.image.template find_alike<8, kValueBytes>(hash);
       } else if (!search_records(key, tag_of(hash), place)) {
         return false;
       }
@@ -339,7 +340,7 @@ class KvDirect {
   template <class Tx>
   [[gnu::always_inline]] static u64 value_of(const Place<Tx>& place) {
     if (place.record != nullptr) return place.record->value.load();
-    return place.image.number(place.entry.value_at(), kValueBytes);
+    return place.line->number(place.entry.value_at(), kValueBytes);
   }
   template <class Tx>
   static bool fits(const Place<Tx>& place, const auto& wanted) {

@@ -17,9 +17,9 @@ struct Options {
   static constexpr u64 kMostBuckets = u64{1} << 29;  // 32 GiB, half of what an address reaches
   static constexpr u32 kValueBytes = 8;
 
-  u64 buckets = 16 << 10;  ///< of 64 bytes; their number is fixed
-  double ratio = 0;        ///< their share of all bytes; 0: no limit but memory
-  u32 threshold = 15;      ///< the most bytes of a pair that is kept inline
+  u64 buckets = 4 << 10;  ///< of 64 bytes; their number is fixed
+  double ratio = 0;       ///< their share of all bytes; 0: no limit but memory
+  u32 threshold = 15;     ///< the most bytes of a pair that is kept inline
 
   /// Parses a spec such as kvdirect:buckets=1M,ratio=0.5,inline=16. Throws InputError.
   static Options parse(const Spec& spec) {

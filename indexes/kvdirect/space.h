@@ -42,6 +42,10 @@ struct alignas(kLineBytes) Line {
     for (u32 i = 0; i < kWords; ++i) words[i] = word[i].load();
     return Image(words);
   }
+  /// Returns some of its bytes (Image::number), without a copy of the others.
+  [[gnu::always_inline]] u64 number(u32 at, u32 bytes) const {
+    return Image::number_of(at, bytes, [this](u32 i) __attribute__((always_inline)) { return word[i].load(); });
+  }
   void store(const Image& image) {
     for (u32 i = 0; i < kWords; ++i) word[i].store(image.words()[i]);
   }
