@@ -4,21 +4,28 @@ import pathlib
 import random
 import re
 import statistics
+import sys
 from dataclasses import asdict
 
 from input_error import InputError
 
 
 def parse(arguments, folder):
-    """Returns the mode, full or quick, and the folder of the results, which it makes. `folder` is the default."""
+    """Returns the mode, full or quick, and the folder of the results, which it makes. `folder` is the default. With --help it prints what the
+    script says of itself, and exits."""
+    if "--help" in arguments:
+        print(sys.modules["__main__"].__doc__.strip())
+        sys.exit()
     mode = "full"
-    for word in arguments:
+    for number, word in enumerate(arguments):
+        if word.partition("=")[0] in [earlier.partition("=")[0] for earlier in arguments[:number]]:
+            raise InputError(f"{word.partition('=')[0]} is given twice")
         if word == "--quick":
             mode = "quick"
         elif re.fullmatch("--out=.+", word):
             folder = pathlib.Path(word.removeprefix("--out="))
         else:
-            raise InputError(f"'{word}' has no meaning here; there are --quick and --out=FOLDER")
+            raise InputError(f"'{word}' has no meaning here; there are --quick, --out=FOLDER and --help")
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:

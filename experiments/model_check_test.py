@@ -128,7 +128,7 @@ class ModelCheck(unittest.TestCase):
         script = pathlib.Path(model_check.__file__)
         told = subprocess.run([sys.executable, "-B", script, "x", "x", "--fast"], capture_output=True, text=True, check=False)
         self.assertEqual((told.returncode, told.stdout), (2, ""))
-        self.assertEqual(told.stderr, "model-check: '--fast' has no meaning here; there are --quick and --out=FOLDER\n")
+        self.assertEqual(told.stderr, "model-check: '--fast' has no meaning here; there are --quick, --out=FOLDER and --help\n")
 
 
 if __name__ == "__main__":

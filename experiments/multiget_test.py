@@ -66,7 +66,7 @@ class Kept(Folder):
             kept.Runs(self.folder, Point, "quick")
 
     def test_wrong_use_is_one_line(self):
-        for words, said in ((["--fast"], "'--fast' has no meaning here"), (["--out=/proc/no/such"], "--out: /proc/no/such: ")):
+        for words, said in ((["--fast"], "'--fast' has no meaning here"), (["--quick", "--quick"], "--quick is given twice"), (["--out=/proc/no/such"], "--out: /proc/no/such: ")):
             with self.assertRaisesRegex(InputError, said):
                 kept.parse(words, self.folder)
 
