@@ -286,5 +286,37 @@ class ServeOverUring(Serve):
         self.assertIn("; give --events=epoll", said)
 
 
+class Mailboxes(unittest.TestCase):
+    def test_boxes_of_killed_clients_serve_others(self):
+        harness = os.environ.get("LATCHLAB_HARNESS") or TREE / "build/release/harness"
+        with tempfile.TemporaryDirectory(dir="/dev/shm") as folder:
+            words = [harness, f"--index=remote:addr=shm:{folder}/boxes,keeps=0", "--sync=own", "--threads=60", "--records=1", "--warmup=0", "--pmu=off",
+                     "--json", "--progress=none"]
+            told = subprocess.run([*words, "--dry-run"], capture_output=True, text=True, check=False).stderr
+            if "is not in this build, which has a part of all pairs" in told and not os.environ.get("LATCHLAB_SKIP_NOTHING"):
+                self.skipTest(told.strip())
+            server = subprocess.Popen([SERVER, "--index=null", "--sync=none", f"--listen=shm:{folder}/boxes", f"--listen=unix:{folder}/socket"],
+                                      stderr=subprocess.PIPE, text=True)
+            try:
+                for place in ("shm:" + folder + "/boxes", "unix:" + folder + "/socket"):
+                    self.assertEqual(server.stderr.readline(), f"serve: listens at {place}\n")
+                with subprocess.Popen([*words, "--time=300s"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as killed, \
+                     socket.socket(socket.AF_UNIX) as client:
+                    client.connect(f"{folder}/socket")
+                    stats = b""
+                    while not re.search(rb"STAT curr_connections 6\d\r", stats):   # one for each thread, and this one; there are 64 boxes
+                        self.assertIsNone(killed.poll())
+                        client.sendall(b"stats\r\n")
+                        stats = b""
+                        while not stats.endswith(b"END\r\n"):
+                            stats += client.recv(1 << 16)
+                    killed.kill()
+                done = subprocess.run([*words, "--ops=640"], capture_output=True, text=True, timeout=300, check=False)
+                self.assertEqual(done.returncode, 0, done.stdout[-500:] + done.stderr)
+            finally:
+                server.terminate()
+                server.communicate(timeout=60)
+
+
 if __name__ == "__main__":
     unittest.main()

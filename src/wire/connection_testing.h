@@ -32,10 +32,12 @@ namespace latchlab::testing {
 inline void append_part(std::string& text, std::string_view part) { text += part; }
 inline void append_part(std::string& text, char part) { text += part; }
 template <std::integral T>
+  requires(!std::same_as<T, bool>)
 void append_part(std::string& text, T number) {
   append_number(text, number);
 }
-inline void append_part(std::string& text, bool part) { text += part ? "true" : "false"; }
+// Not any type that converts to bool, as a pointer to characters does.
+inline void append_part(std::string& text, std::same_as<bool> auto part) { text += part ? "true" : "false"; }
 inline void append_part(std::string& text, double number) {
   char digits[32];
   text.append(digits, std::to_chars(std::begin(digits), std::end(digits), number).ptr);

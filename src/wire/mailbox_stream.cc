@@ -1,7 +1,9 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstring>
+#include <optional>
 #include <string>
 #include <thread>
 #include <utility>
@@ -93,11 +95,8 @@ class MailboxStream final : public ByteStream {
   mailboxes::Reader reader_;
 };
 
-}  // namespace
-
-std::unique_ptr<ByteStream> connect_mailbox(const Address& address) {
-  mailboxes::Mapping mapping = mailboxes::Mapping::of(address.path);
-  mailboxes::Layout& layout = mapping.layout();
+/// Takes a free box, and returns its number; nothing if there is none.
+std::optional<u32> take_box(mailboxes::Layout& layout) {
   const u64 asking = Box::pack(State::kAsking, static_cast<u32>(getpid()));
   // One box of each loop after the other, so that clients spread over the loops.
   for (u32 i = 0; i < mailboxes::kBoxes; ++i) {
@@ -108,10 +107,34 @@ std::unique_ptr<ByteStream> connect_mailbox(const Address& address) {
       // publish.
       if (!layout.box(number).state.compare_exchange_strong(free, asking, kAcquire, kRelaxed)) continue;
       layout.bells[loop].ring();
-      return std::make_unique<MailboxStream>(std::move(mapping), number, address.text);
+      return number;
     }
   }
-  throw ConnectionLost("cannot connect to " + address.text + ": all its mailboxes are taken");
+  return std::nullopt;
+}
+
+/// Returns true if a process that has ended has a box. The server frees it soon.
+bool any_client_is_dead(mailboxes::Layout& layout) {
+  for (u32 number = 0; number < layout.loops * mailboxes::kBoxes; ++number) {
+    const u64 packed = layout.box(number).state.load(kRelaxed);
+    if (Box::state_of(packed) != State::kFree && !mailboxes::lives(Box::process_of(packed))) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+std::unique_ptr<ByteStream> connect_mailbox(const Address& address) {
+  constexpr std::chrono::milliseconds kPause(10);
+  constexpr u32 kMostPauses = 300;  // a server frees the boxes of the dead when it has waited for 50 ms
+  mailboxes::Mapping mapping = mailboxes::Mapping::of(address.path);
+  for (u32 pauses = 0;; ++pauses) {
+    if (const std::optional<u32> number = take_box(mapping.layout()))
+      return std::make_unique<MailboxStream>(std::move(mapping), *number, address.text);
+    if (pauses == kMostPauses || !any_client_is_dead(mapping.layout()))
+      throw ConnectionLost("cannot connect to " + address.text + ": all its mailboxes are taken");
+    std::this_thread::sleep_for(kPause);
+  }
 }
 
 }  // namespace latchlab
