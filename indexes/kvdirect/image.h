@@ -60,7 +60,8 @@ class Image {
   const Words& words() const { return word_; }
 
   /// Returns the number of the next line, or 0.
-  u32 chain() const { return static_cast<u32>(word_[7] >> 32); }
+  u32 chain() const { return chain_of(word_[7]); }
+  static u32 chain_of(u64 word_7) { return static_cast<u32>(word_7 >> 32); }
   void set_chain(u32 line) { word_[7] = (word_[7] & 0xffff'ffff) | u64{line} << 32; }
   bool empty() const { return marks() == 0; }
   /// Returns the number of slots that are in use, all of them before the others.
@@ -85,20 +86,25 @@ class Image {
   }
 
   /// Returns the inline pair with this key, a number, of a line in which all entries are pairs of kKey and kValue
-  /// bytes. Without it the entry has no slots. The places of such pairs are constants, so the copy may stay in
-  /// registers.
+  /// bytes. Without it the entry has no slots.
   template <u32 kKey, u32 kValue>
   [[gnu::always_inline]] Entry find_alike(u64 key) const {
+    return find_alike_in<kKey, kValue>(key, [this](u32 word) __attribute__((always_inline)) { return word_[word]; });
+  }
+  /// Does the same for a line of which word_at(i) is word i. The places of such pairs are constants, so each word is
+  /// loaded where it is needed, and the line is not copied.
+  template <u32 kKey, u32 kValue, class WordAt>
+  [[gnu::always_inline]] static Entry find_alike_in(u64 key, const WordAt& word_at) {
     constexpr u32 kEach = slots_for(kKey + kValue);
-    constexpr u64 kMarks = u64{1} << (kKey - 1) | u64{1} << (kKey + kValue - 1);
-    constexpr u64 kOfPair = (u64{1} << kEach * kSlotBytes) - 1;
+    constexpr u32 kLast = kKey + kValue - 1;  // the byte of a pair that has the mark of its end
+    const u64 marks = marks_of(word_at(6), word_at(7));
     // One branch for all places: which of them has the key is not predictable.
     const auto is_at = [&](u32 slot) __attribute__((always_inline)) {
       const u32 at = slot * kSlotBytes;
-      return ((number(at, kKey) ^ key) | ((marks() >> at & kOfPair) ^ kMarks)) == 0;
+      return u32{number_of(at, kKey, word_at) == key} & static_cast<u32>(marks >> (at + kLast) & 1);
     };
     const u32 places = [&]<u32... kNth>(std::integer_sequence<u32, kNth...>) __attribute__((always_inline)) {
-      return ((u32{is_at(kNth * kEach)} << kNth) | ...);
+      return ((is_at(kNth * kEach) << kNth) | ...);
     }(std::make_integer_sequence<u32, kSlots / kEach>());
     if (places == 0) return {};
     const u32 slot = static_cast<u32>(std::countr_zero(places)) * kEach;
@@ -201,7 +207,8 @@ class Image {
 
   u8* data() { return reinterpret_cast<u8*>(word_.data()); }
   /// Returns the marks: bit i stands for byte i of the slots.
-  [[gnu::always_inline]] u64 marks() const { return word_[6] >> 16 | (word_[7] & 3) << 48; }
+  [[gnu::always_inline]] u64 marks() const { return marks_of(word_[6], word_[7]); }
+  [[gnu::always_inline]] static u64 marks_of(u64 word_6, u64 word_7) { return word_6 >> 16 | (word_7 & 3) << 48; }
   void set_marks(u64 marks) {
     word_[6] = (word_[6] & 0xffff) | marks << 16;
     word_[7] = (word_[7] & ~u64{3}) | marks >> 48;

@@ -94,6 +94,14 @@ class KvDirect {
   [[gnu::always_inline]] Attempt<Found> find_in(Tx& tx, const Key& key) const {
     if (!space_.begun()) [[unlikely]]
       return before_begin(tx, Found());
+    // The usual case is written out, without a copy of the line.
+    if (is_inline_) {
+      const u64 hash = hash_of(key);
+      const auto home = tx.enter(bucket_of(hash));
+      const Entry entry = find_inline(*home.node(), hash);
+      if (entry.slots != 0) return tx.confirm(Found(home->number(entry.value_at(), kValueBytes)), home);
+      if (home->chain() == 0) return tx.confirm(Found(), home);
+    }
     Place<Tx> place;
     if (!search(tx, key, place)) [[unlikely]]
       return kRestart;
@@ -258,6 +266,12 @@ class KvDirect {
   [[gnu::always_inline]] Line* bucket_of(u64 hash) const { return space_.bucket(number_of(hash)); }
   /// Returns the part of a hash that an inline pair has.
   u64 inline_key(u64 hash) const { return key_bytes_ == 8 ? hash : hash << 8 >> 8; }
+  /// Returns the inline pair with this hash in a line or in its copy.
+  [[gnu::always_inline]] Entry find_inline(const auto& line, u64 hash) const {
+    if (key_bytes_ == 7) [[likely]]
+      return line.template find_alike<7, kValueBytes>(inline_key(hash));
+    return line.template find_alike<8, kValueBytes>(hash);
+  }
   /// Returns the key of an inline pair. The hashes of bucket b begin with b * hashes_of_bucket_, or up to b behind it.
   /// They are fewer than 2^56 from there on (2^56 with 256 buckets), so the part tells one of them.
   Key key_of(u64 part, u64 number) const {
@@ -292,8 +306,7 @@ class KvDirect {
       place.image = place.line->load();
       ++place.accesses;
       if (is_inline_) {
-        place.entry = key_bytes_ == 7 ? place.image.template find_alike<7, kValueBytes>(inline_key(hash))
-                                      : place.image.template find_alike<8, kValueBytes>(hash);
+        place.entry = find_inline(place.image, hash);
       } else if (!search_records(key, tag_of(hash), place)) {
         return false;
       }

@@ -42,10 +42,16 @@ struct alignas(kLineBytes) Line {
     for (u32 i = 0; i < kWords; ++i) words[i] = word[i].load();
     return Image(words);
   }
-  /// Returns some of its bytes (Image::number), without a copy of the others.
-  [[gnu::always_inline]] u64 number(u32 at, u32 bytes) const {
-    return Image::number_of(at, bytes, [this](u32 i) __attribute__((always_inline)) { return word[i].load(); });
+
+  // The next three are those of Image, without a copy.
+
+  [[gnu::always_inline]] u64 number(u32 at, u32 bytes) const { return Image::number_of(at, bytes, words()); }
+  template <u32 kKey, u32 kValue>
+  [[gnu::always_inline]] Entry find_alike(u64 key) const {
+    return Image::find_alike_in<kKey, kValue>(key, words());
   }
+  u32 chain() const { return Image::chain_of(word[7].load()); }
+
   void store(const Image& image) {
     for (u32 i = 0; i < kWords; ++i) word[i].store(image.words()[i]);
   }
@@ -57,6 +63,11 @@ struct alignas(kLineBytes) Line {
   }
 
   typename Layout::template Cell<u64> word[kWords];
+
+ private:
+  [[gnu::always_inline]] auto words() const {
+    return [this](u32 i) __attribute__((always_inline)) { return word[i].load(); };
+  }
 };
 
 /// A record: a pair that is not in a line. A free one has the number of the next free record in its head.
