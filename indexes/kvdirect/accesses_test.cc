@@ -214,8 +214,7 @@ TEST_CASE("kvdirect: accesses of pairs of 10 bytes are those of the paper, at ea
       CHECK(counts.get < 2.34);  // of FaRM; MemC3 has 2.44
       CHECK(counts.put < 6.06);  // of FaRM; MemC3 has 9.63
       std::printf(
-          "        the paper has two numbers for GET at .50: %.2f in its figure of utilisations, %.2f in that of "
-          "ratios\n",
+          "        the paper has two numbers for GET at .50: %.2f in its figure of utilisations, %.2f in another\n",
           kGet[4], 1.36);
       CHECK(std::abs(counts.get - 1.36) > .02 * 1.36);  // no table can have both
     }
@@ -225,7 +224,8 @@ TEST_CASE("kvdirect: accesses of pairs of 10 bytes are those of the paper, at ea
 }
 
 TEST_CASE("kvdirect: accesses of pairs of 254 bytes are those of the paper at 85 %", "[no-tsan]") {
-  // Records of 256 bytes leave at most .147 of the memory to the index. The paper names no ratio; this one fits.
+  // Records of 256 bytes leave at most .147 of the memory to the index. We do not know the paper's ratio; this one
+  // fits.
   constexpr double kUtilisation = .85, kRatio = .025, kGet = 2.06, kPut = 3.39;
   const double load = 64 * kUtilisation / (254 * kRatio);
   const Counts counts = counts_at(load, 7, 247, false);
