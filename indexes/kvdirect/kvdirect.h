@@ -23,9 +23,8 @@
 //      upgraded. So an answer is confirmed by the bucket alone.
 //   2. A new pair goes to the first line of the chain with room. A line that becomes empty leaves the chain, unless it
 //      is the bucket.
-//   3. The lines and records of a chain come from the shard of its bucket, and go back to it. Whoever takes one or
-//   gives
-//      it upgrades the shard, too.
+//   3. The lines and records of a chain come from the shard of its bucket, and go back to it. An operation that takes
+//      one or gives one back upgrades the shard, too.
 //   4. A chain is followed by validated steps, so it is one that was there. A scout validates nothing; for it, a number
 //      without memory ends the attempt, and so do more lines than the memory has.
 //

@@ -16,8 +16,8 @@
 //   3. The stores of the next owner come after that upgrade, and cells acquire and release. So a reader that has seen
 //      one of these stores also sees the new version of its bucket.
 //
-// A shard and the meter are nodes: whoever changes them upgrades them. Buckets need no version of the lines behind
-// them.
+// Each shard and the meter are nodes of their own, which an operation upgrades before it changes them. Lines behind the
+// buckets need no version.
 #include <algorithm>
 #include <array>
 #include <bit>
