@@ -164,8 +164,9 @@ TEST_CASE("a trace with an operation on several keys is refused", "[trace]") {
 }
 
 TEST_CASE("the numbers of kinds, which traces contain, stay as they are", "[trace]") {
-  constexpr std::array kNumbered{OpKind::kRead, OpKind::kInsert, OpKind::kUpdate,   OpKind::kUpsert, OpKind::kErase,
-                                 OpKind::kScan, OpKind::kRmw,    OpKind::kMultiGet, OpKind::kModify};
+  constexpr std::array kNumbered{OpKind::kRead,   OpKind::kInsert,   OpKind::kUpdate, OpKind::kUpsert,
+                                 OpKind::kErase,  OpKind::kScan,     OpKind::kRmw,    OpKind::kMultiGet,
+                                 OpKind::kModify, OpKind::kIncrement};
   static_assert(kNumbered.size() == kOpKinds, "give a new kind the next number");
   for (u32 number = 0; number < kOpKinds; ++number) {
     CHECK(static_cast<u32>(kNumbered[number]) == number);
