@@ -39,7 +39,8 @@ struct Options {
   u64 more_units() const {
     constexpr double kMost = u64{1} << kAddressBits;
     if (ratio == 0) return u64{1} << kAddressBits;
-    const double units = static_cast<double>(buckets * kLineBytes / kUnitBytes) * (1 / ratio - 1);
+    constexpr u64 kUnitsOfLine = kLineBytes / kUnitBytes;
+    const double units = static_cast<double>(buckets * kUnitsOfLine) * (1 / ratio - 1);
     return static_cast<u64>(std::min(units, kMost - 1));
   }
   /// Returns the number of keys for which there is room whatever their hashes are. Without a ratio there is no such
