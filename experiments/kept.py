@@ -92,3 +92,12 @@ class Runs:
 def shown(values, digits=0):
     """Returns the median of the values, with the least and the most."""
     return f"{statistics.median(values):,.{digits}f} ({min(values):,.{digits}f} to {max(values):,.{digits}f})" if values else "-"
+
+
+def draw_if_possible(script, draw, runs, folder):
+    """Calls draw(runs, folder), which imports the modules that draw. Says where the figure is, or that there is none."""
+    try:
+        draw(runs, folder)
+        print(f"wrote {folder}/figure.svg")
+    except ImportError:
+        print(f"{script}: no figure is drawn, since the modules that draw are not installed", file=sys.stderr)

@@ -45,7 +45,7 @@ from dataclasses import dataclass
 import definition
 import model_fit
 from child import ends_with_us
-from kept import parse
+from kept import draw_if_possible, parse
 
 FOLDER = pathlib.Path(__file__).resolve().parent / "results/model-check"
 POLICIES = ("none", "atomic", "rwspin", "olc")
@@ -320,11 +320,7 @@ def main(native, modelled, *arguments):
         if runs.noisy:
             all_native = sum(of == "native" for _, of, _ in runs.kept)
             print(f"noisy: other programs had the processors during {runs.noisy} of {all_native} native runs; repeat it on an idle machine")
-        try:
-            draw(judged, folder)
-            print(f"wrote {folder}/figure.svg")
-        except ImportError:
-            print("model-check: no figure is drawn, since the modules that draw are not installed", file=sys.stderr)
+        draw_if_possible("model-check", draw, judged, folder)
     return int(failed)
 
 

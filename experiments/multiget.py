@@ -40,7 +40,7 @@ import tempfile
 from dataclasses import dataclass
 
 import served
-from kept import Runs, parse, shown
+from kept import Runs, draw_if_possible, parse, shown
 
 FOLDER = pathlib.Path(__file__).resolve().parent / "results/multiget"
 KEYS = {"quick": (1, 16, 64), "full": (1, 4, 16, 24, 32, 64, 96, 128)}
@@ -253,11 +253,7 @@ def main(bench, *arguments):
         right &= runs.run_rounds(points, ROUNDS[mode],
                                  lambda point, most=most: measure(bench, options.get(point.server), point, mode, most.get(point.keys)))
     print(report(runs), end="")
-    try:
-        draw(runs, folder)
-        print(f"wrote {folder}/figure.svg")
-    except ImportError:
-        print("multiget: no figure is drawn, since the modules that draw are not installed", file=sys.stderr)
+    draw_if_possible("multiget", draw, runs, folder)
     return int(not right)
 
 

@@ -43,6 +43,7 @@ class Dialogue {
   void receive(std::string_view bytes);
   /// Notes that the client sends nothing more.
   void end_input() { ended_ = true; }
+  [[nodiscard]] bool input_ended() const { return ended_; }
   /// Notes that the client is gone: nothing is answered or sent any more.
   void abandon();
   /// Returns true if more input is of use: the answers so far are not too many, and the connection does not close.

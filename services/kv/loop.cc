@@ -59,16 +59,14 @@ void Loop::begin_draining() {
 }
 
 void Loop::drain() {
-  if (passes_ != 0 && news_) --passes_;
-  if (passes_ != 0 && news_) return;
+  if (news_ && --passes_ != 0) return;
   if (round_ == 1) network_->stop_accepting();
   takes_rest_ = false;
   for (const auto& connection : connections_) {
-    if (connection == nullptr || connection->ended) continue;
+    if (connection == nullptr || connection->dialogue.input_ended()) continue;
     if (connection->heard == round_) {
       takes_rest_ = true;
     } else {
-      connection->ended = true;
       connection->dialogue.end_input();
       make_ready(*connection);
     }
@@ -111,7 +109,6 @@ void Loop::received(Network::Place place, std::string_view bytes) {
 
 void Loop::ended(Network::Place place) {
   news_ = true;
-  connections_[place]->ended = true;
   connections_[place]->dialogue.end_input();
   make_ready(*connections_[place]);
 }

@@ -45,7 +45,6 @@ class Loop final : private Network::Observer {
     u32 active;               ///< the second in which bytes last moved
     u32 heard = 0;            ///< the last round of draining in which input came
     bool wants_input = true;  ///< as the network knows
-    bool ended = false;       ///< no more input is taken
     bool ready = false;
   };
 
