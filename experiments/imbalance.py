@@ -119,7 +119,7 @@ def draw(runs, folder):
     base = altair.Chart(altair.Data(values=data)).encode(x=altair.X("servers:Q", title="servers", scale=altair.Scale(type="log", base=2)),
                                                          color=altair.Color("popularity:N", title=None))
     title = "the server with the most gets, over the mean"
-    lines = base.mark_line(point=True).encode(y=altair.Y("middle:Q", title=title, scale=altair.Scale(type="log")))
+    lines = base.mark_line(point=True).encode(y=altair.Y("middle:Q", title=title, scale=altair.Scale(type="log", nice=False)))
     spread = base.mark_rule().encode(y=altair.Y("least:Q", title=title), y2="most:Q")
     spec = altair.layer(spread, lines).properties(title="Servers that share the keys by consistent hashing", width=480, height=320,
                                                   background="white").to_dict()
