@@ -88,6 +88,21 @@ take_install() {
   done
 }
 
+# run_experiment SCRIPT ARGS...: installs what experiments/SCRIPT and its figure need, and becomes it, on the ./bench of this clone. --help
+# installs nothing.
+run_experiment() {
+  local here script=$1 python=/usr/bin/python3   # without the modules that draw
+  here=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd) || exit 2
+  take_install "${@:2}"
+  if [[ " ${arguments[*]-} " != *" --help "* ]]; then
+    # shellcheck disable=SC2086  # lists of words
+    ensure_packages "$install" $bench_packages $experiment_packages
+    (cd "$here" && ensure_drawing "$install")
+    if [ -x "$here/build/python/bin/python" ]; then python=$here/build/python/bin/python; fi
+  fi
+  exec "$python" -B "$here/experiments/$script" "$here/bench" ${arguments[@]+"${arguments[@]}"}
+}
+
 # purpose_of PACKAGE...: prints the packages by purpose, one line for each.
 purpose_of() {
   local left=" $* " purpose package these

@@ -76,9 +76,10 @@ TEST_CASE("Each option sets what it names") {
 }
 
 TEST_CASE("A server listens at each address that it is given") {
-  const ServeCommand command = parse_serve({"--listen=127.0.0.1:1", "--listen=[::1]:65535", "--listen=unix:/run/a.sock",
-                                            "--listen=127.9.9.9:0", "--listen=ucx:[::1]:7"});
-  REQUIRE(command.addresses.size() == 5);
+  const ServeCommand command =
+      parse_serve({"--listen=127.0.0.1:1", "--listen=[::1]:65535", "--listen=unix:/run/a.sock", "--listen=127.9.9.9:0",
+                   "--listen=ucx:[::1]:7", "--listen=[0:0:0:0:0:0:0:1]:7"});
+  REQUIRE(command.addresses.size() == 6);
   CHECK(command.addresses[0].host == "127.0.0.1");
   CHECK(command.addresses[0].port == "1");
   CHECK(command.addresses[1].host == "::1");

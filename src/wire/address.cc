@@ -57,9 +57,11 @@ Address Address::at_port(int number) const {
 }
 
 bool Address::is_local() const {
-  if (is_unix() || is_mailboxes() || host == "::1") return true;
-  in_addr address{};
-  return inet_pton(AF_INET, host.c_str(), &address) == 1 && (ntohl(address.s_addr) >> 24) == 127;
+  if (is_unix() || is_mailboxes()) return true;
+  in6_addr six{};
+  if (inet_pton(AF_INET6, host.c_str(), &six) == 1) return IN6_IS_ADDR_LOOPBACK(&six) != 0;
+  in_addr four{};
+  return inet_pton(AF_INET, host.c_str(), &four) == 1 && (ntohl(four.s_addr) >> 24) == 127;
 }
 
 std::optional<KernelAddress> kernel_address(const Address& address) {
