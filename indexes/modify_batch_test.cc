@@ -20,6 +20,7 @@
 #include "src/memory/memory_config.h"
 #include "src/testing/catch.h"
 #include "sync/olc.h"
+#include "sync/rtm.h"
 #include "sync/spin.h"
 #include "sync/synchronized.h"
 
@@ -95,6 +96,7 @@ TEST_CASE("a batch of modifications does what they do one after the other") {
   check_batches<Synchronized<Art, Olc<Native>, BytesKey>>("olc");
   check_batches<Synchronized<Cuckoo, Olc<Native>, U64Key>>("olc");
   check_batches<Synchronized<Cuckoo, Spin<Native>, U64Key>>("spin");
+  check_batches<Synchronized<Art, Rtm<Native>, BytesKey>>("rtm:3");
   check_batches<ByHash<Synchronized<Cuckoo, Olc<Native>, U64Key>>>("olc");
 }
 

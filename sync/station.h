@@ -8,8 +8,7 @@
 //     index      modify(a)         modify(b)         modify(c) | find_batch(d)
 //
 //   1. The operations of a chain take effect at one moment, in the order of the batch: inside one attempt of the
-//   policy,
-//      or at one find. So a batch is linearizable under every policy under which modify and find are.
+//      policy, or at one find. So a batch is linearizable under every policy under which modify and find are.
 //   2. Chains take effect in any order. So operations of different keys in one batch are concurrent.
 //   3. An operation is answered after its chain was written back. Before, another thread could still see the value from
 //      before.
@@ -18,8 +17,8 @@
 //
 //     key(i)               its key
 //     changes(i)           whether it may change something
-//     next(i, before)      the value that it leaves, if the key has the value `before`; nothing stands for an absent
-//     key answer(i, before)    takes the value that it has got
+//     next(i, before)      the value that it leaves if the key has the value `before`; nothing: absent
+//     answer(i, before)    takes the value that it has got
 //
 // `next` runs inside attempts (sync/change.h): it is pure, and may run more than once. Neither it nor `answer` throws.
 //

@@ -34,6 +34,7 @@
 #include "sync/attempt.h"
 #include "sync/change.h"
 #include "sync/concepts.h"
+#include "sync/spelled.h"
 #include "sync/walk.h"
 
 namespace latchlab {
@@ -54,7 +55,7 @@ class Synchronized {
   static constexpr bool kLearns = requires { typename Body::Watch; };
   /// True if the index can run the lookups of a batch side by side.
   static constexpr bool kSideBySide = BatchBody<Body, typename Policy::Tx>;
-  /// True if the updates of a batch are one attempt. Otherwise each is an attempt of its own.
+  /// True if the changes of a batch are one attempt. Otherwise each is an attempt of its own.
   static constexpr bool kUpdatesAtOnce = Policy::kExcludes;
   /// True if the index can prefetch for operations to come: the first lines, and what they lead to.
   static constexpr bool kHints = HintingBody<Body, typename Policy::Tx>;
@@ -220,13 +221,19 @@ class Synchronized {
     });
   }
   /// Sets modified[i] to the result of modify for keys[i] and the function f(i, value); otherwise works as
-  /// insert_batch.
+  /// insert_batch. Up to kMostInAttempt keys are one attempt if the policy excludes all other operations, until one
+  /// comes or goes: that one, and those behind it, are attempts of their own.
   template <class F>
   [[gnu::noinline]] void modify_batch(ThreadState& me, std::span<const Raw> keys, std::span<Modified> modified,
                                       const F& f, BatchOrder order = BatchOrder::kSideBySide) {
     static_assert(noexcept(f(std::size_t{}, Found())));
     in_groups(me, keys, order, Hint::kChange, [&](std::size_t first, std::size_t count) {
-      for (std::size_t i = first; i < first + count; ++i)
+      std::size_t i = first;
+      if constexpr (kUpdatesAtOnce)
+        i += change_in_one_attempt(
+            me, keys.subspan(first, count), modified.subspan(first, count),
+            [&f, first](std::size_t at, const Found& before) noexcept { return f(first + at, before); });
+      for (; i < first + count; ++i)
         modified[i] = modify(me, keys[i], [&f, i](const Found& before) noexcept { return f(i, before); });
     });
   }
@@ -391,36 +398,10 @@ class Synchronized {
   ReclaimCounters reclaim_counters() const { return reclaimer_.counters(); }
 
  private:
-  /// The keys of an attempt, spelled before it begins, to keep that work out of a transaction.
-  class Spelled {
-   public:
-    explicit Spelled(std::span<const Raw> raws) : count_(raws.size()) {
-      for (std::size_t i = 0; i < count_; ++i) {
-        if constexpr (kSpellsItself) {
-          std::construct_at(at(i), typename Key::Spelling(raws[i]).key());
-        } else {
-          std::construct_at(at(i), spellings_[i].emplace(raws[i]).key());
-        }
-      }
-    }
-    Spelled(const Spelled&) = delete;  // keys may view the spellings
-    Spelled& operator=(const Spelled&) = delete;
-    std::span<const Key> keys() const { return {reinterpret_cast<const Key*>(room_), count_}; }
-
-   private:
-    static constexpr bool kSpellsItself = Key::kFixedSize != 0;  // such a key does not view its spelling
-    const std::size_t count_;
-    std::array<std::optional<typename Key::Spelling>, kSpellsItself ? 0 : kMostInAttempt> spellings_;
-    static_assert(std::is_trivially_destructible_v<Key>);
-    Key* at(std::size_t i) { return reinterpret_cast<Key*>(room_) + i; }
-
-    alignas(Key) std::byte room_[kMostInAttempt * sizeof(Key)];  // an array of keys would initialize all of them
-  };
-
   template <class Me>
   void find_in_one_attempt(Me& me, std::span<const Raw> raws, std::span<std::optional<u64>> found,
                            BatchOrder order) const {
-    const Spelled spelled(raws);
+    const Spelled<Key> spelled(raws);
     const std::span<const Key> keys = spelled.keys();
     find_spelled(me, keys, found, order);
     if constexpr (kLearns) {
@@ -450,17 +431,62 @@ class Synchronized {
   void update_in_one_attempt(ThreadState& me, std::span<const Raw> raws, std::span<const u64> values,
                              std::span<bool> changed) {
     if constexpr (kLearns) me.watch.pass(raws.size());
-    const Spelled spelled(raws);
+    const auto value_of = [&](std::size_t i) __attribute__((always_inline)) { return SetTo(values[i]); };
+    update_in_turn(me, raws, value_of, [&](std::size_t i, bool present) __attribute__((always_inline)) {
+      changed[i] = present;
+      return true;
+    });
+  }
+  /// The value of keys[i] in a batch of modifications, which changes it to f(i, value), and keeps both in `seen`.
+  template <class F>
+  struct ChangeAt {
+    const F& f;
+    const std::size_t i;
+    Modified& seen;
+
+    u64 first() const { return 0; }  // of no update
+    void change(auto&& cell) const {
+      const u64 before = cell.load();
+      seen = {before, f(i, Found(before))};
+      if (seen.after) cell.store(*seen.after);
+    }
+  };
+  /// Does the modifications in turn until one has to insert or to erase. Returns the number of those done.
+  template <class F>
+  std::size_t change_in_one_attempt(ThreadState& me, std::span<const Raw> raws, std::span<Modified> modified,
+                                    const F& f) {
+    std::array<Modified, kMostInAttempt> seen;  // `modified` must not get those of an attempt that came to nothing
+    std::size_t done = 0;
+    const auto value_of = [&](std::size_t i) {
+      done = i;
+      seen[i] = {};
+      return ChangeAt<F>{f, i, seen[i]};
+    };
+    update_in_turn(me, raws, value_of, [&](std::size_t i, bool present) {
+      const bool whole = present ? seen[i].after.has_value() : !f(i, Found());
+      done = i + (whole ? 1 : 0);
+      return whole;
+    });
+    std::copy_n(seen.begin(), done, modified.begin());
+    if constexpr (kLearns) me.watch.pass(done);
+    return done;
+  }
+  /// Puts value_of(i) in the place of the value of keys[i] in turn, in one attempt. after(i, present) says whether the
+  /// next key follows.
+  template <class ValueOf, class After>
+  [[gnu::always_inline]] void update_in_turn(ThreadState& me, std::span<const Raw> raws, const ValueOf& value_of,
+                                             const After& after) {
+    const Spelled<Key> spelled(raws);
     const std::span<const Key> keys = spelled.keys();
     policy_.write(me, [&](auto& tx) -> Attempt<bool> {
       Attempt<bool> all(true);
       for (std::size_t i = 0; i < keys.size(); ++i) {
-        const auto one = index_.put_in(tx, keys[i], SetTo(values[i]), Put::kUpdate);
+        const auto one = index_.put_in(tx, keys[i], value_of(i), Put::kUpdate);
         // Only a scout is refused here. It goes on, to touch the pages of all keys.
         if (!one) {
           all = one.failure();
-        } else {
-          changed[i] = was_put(*one);
+        } else if (!after(i, was_put(*one))) {
+          break;
         }
       }
       return all;
@@ -478,7 +504,7 @@ class Synchronized {
   /// memory.
   template <class Me, class Prefetch>
   [[gnu::always_inline]] void prefetch_for(Me& me, std::span<const Raw> raws, const Prefetch& prefetch) const {
-    const Spelled spelled(raws);
+    const Spelled<Key> spelled(raws);
     policy_.read(me, [&, keys = spelled.keys()](auto& tx) __attribute__((always_inline)) -> Attempt<bool> {
       for (std::size_t i = 0; i < keys.size(); ++i) prefetch(tx, keys[i], i);
       return true;
