@@ -43,6 +43,7 @@ void use_batches(SessionOracle& oracle, const std::vector<std::string>& keys, Rn
     std::vector<u64> values;
     for (u32 i = 0; i < length; ++i) values.push_back(rng());
     const BatchOrder order = length % 2 == 0 ? BatchOrder::kSideBySide : BatchOrder::kInTurn;
+    oracle.modify_batch(batch, values, order);
     oracle.update_batch(batch, values, order);
     oracle.erase_batch(batch, order);
     oracle.insert_batch(batch, values, order);

@@ -16,6 +16,7 @@
 #include "indexes/concepts.h"
 #include "src/base/batch_room.h"
 #include "src/base/batching.h"
+#include "src/base/function_ref.h"
 #include "src/base/spec.h"
 #include "src/base/types.h"
 #include "src/memory/memory_config.h"
@@ -69,6 +70,8 @@ class Erased {
 
   /// The function of a modification.
   using Change = std::function<Found(Found before)>;
+  /// That of a batch of modifications, for keys[i].
+  using BatchChange = FunctionRef<Found(std::size_t i, const Found& before)>;
 
   /// One thread's access to the index. That thread makes, uses and destroys the session, before the index is destroyed.
   /// A span of one key is one call of the index's operation. A longer span is a batch if the index takes batches. All
@@ -90,6 +93,9 @@ class Erased {
     /// returns both. `change` is pure, does not throw, and may run several times. Must not be called if the index does
     /// not modify. Throws as put.
     virtual Modified modify(ErasedKey key, const Change& change) = 0;
+    /// Sets modified[i] to the result of modify for keys[i] and change(i, value), in turn. Throws as put.
+    virtual void modify(std::span<const ErasedKey> keys, std::span<Modified> modified, BatchChange change,
+                        BatchOrder order) = 0;
     /// Does modify, where `change` adds one to a value. An index that increments by an operation of its own does that
     /// instead.
     virtual Modified increment(ErasedKey key, const Change& change) = 0;
@@ -209,6 +215,20 @@ class ErasedSession : public Base {
       return index_.modify(me_, raw_of<Raw>(key), [&](Found before) noexcept { return change(before); });
     } else {
       return {};
+    }
+  }
+  void modify(std::span<const ErasedKey> keys, std::span<Modified> modified, Erased::BatchChange change,
+              BatchOrder order) final {
+    if constexpr (kModifiesBatches<Index>) {
+      in_batches(keys, [&](std::span<const Raw> raws, std::size_t first) {
+        const auto change_one = [&](std::size_t i, const Found& before) noexcept { return change(first + i, before); };
+        index_.modify_batch(me_, raws, modified.subspan(first, raws.size()), change_one, order);
+      });
+    } else if constexpr (kModifies<Index>) {
+      if (order == BatchOrder::kSideBySide) prefetch(keys, Hint::kChange);
+      for (std::size_t i = 0; i < keys.size(); ++i)
+        modified[i] =
+            index_.modify(me_, raw_of<Raw>(keys[i]), [&](Found before) noexcept { return change(i, before); });
     }
   }
   Modified increment(ErasedKey key, const Erased::Change& change) final {

@@ -61,6 +61,11 @@ class StringSession {
   Removed remove(std::string_view key) { return session_->remove(key_of(key)); }
   bool modifies() const { return modifies_; }
   Modified modify(std::string_view key, const Erased::Change& change) { return session_->modify(key_of(key), change); }
+  std::vector<Modified> modify_batch(const Strings& keys, Erased::BatchChange change, BatchOrder order) {
+    std::vector<Modified> modified(keys.size(), {~u64{0}, ~u64{0}});  // modify must overwrite these
+    session_->modify(keys_of(keys), modified, change, order);
+    return modified;
+  }
   std::vector<bool> insert_batch(const Strings& keys, const std::vector<u64>& values, BatchOrder order) {
     return changed(keys.size(), [&](auto done) { session_->put(Put::kInsert, keys_of(keys), values, done, order); });
   }

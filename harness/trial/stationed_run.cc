@@ -27,10 +27,7 @@ struct SessionIndex {
   template <class F>
   void modify_batch(ThreadState& session, std::span<const Raw> keys, std::span<Modified> modified, const F& f,
                     BatchOrder order) {
-    const Keys erased(keys);
-    if (order == BatchOrder::kSideBySide) session.prefetch(erased.all(), Hint::kChange);
-    for (std::size_t i = 0; i < keys.size(); ++i)
-      modified[i] = session.modify(erased.all()[i], [&f, i](const Found& before) { return f(i, before); });
+    session.modify(Keys(keys).all(), modified, f, order);
   }
 
  private:

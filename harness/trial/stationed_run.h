@@ -1,6 +1,6 @@
 // Runs requests in batches through a reservation station (sync/station.h, --station). The station is type-erased: one
-// call of the session for the lookups of a batch, and one for each chain of changes. While an automatic station is off,
-// the hot loop runs the requests, as ever.
+// call of the session for the lookups of a batch, and one for its changes. While an automatic station is off, the hot
+// loop runs the requests, as ever.
 #pragma once
 
 #include <atomic>

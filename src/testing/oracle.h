@@ -86,27 +86,17 @@ class Oracle {
   /// Changes the pair in one of several ways, of which `value` chooses one, if the session can.
   void modify(const std::string& key, u64 value) {
     if (!erases_ || !session_.modifies()) return;
-    const auto change = [value](std::optional<u64> before) -> std::optional<u64> {
-      switch (value % 6) {
-        case 0: return value;                                             // upsert
-        case 1: return before ? before : std::optional(value);            // insert if absent
-        case 2: return before ? std::optional(*before + value) : before;  // add if present
-        case 3: return std::nullopt;                                      // erase
-        case 4: return before ? std::nullopt : std::optional(value);      // erase or insert
-        default: return before;
-      }
+    const auto change = [value](std::optional<u64> before) { return changed_by(value, before); };
+    compare_modified("modify", key, value, session_.modify(key, change));
+  }
+  /// Does so for keys[i] and values[i].
+  void modify_batch(const std::vector<std::string>& keys, const std::vector<u64>& values, BatchOrder order) {
+    if (!erases_ || !session_.modifies()) return;
+    const auto change = [&values](std::size_t i, const std::optional<u64>& before) {
+      return changed_by(values[i], before);
     };
-    const auto at = model_.find(key);
-    const std::optional<u64> before = at == model_.end() ? std::nullopt : std::optional(at->second);
-    const std::optional<u64> after = change(before);
-    if (after) {
-      model_.insert_or_assign(key, *after);
-    } else {
-      model_.erase(key);
-    }
-    const auto done = session_.modify(key, change);
-    answer("modify", key, value_or_absent(done.before), value_or_absent(before));
-    answer("modify", key, value_or_absent(done.after), value_or_absent(after));
+    const auto modified = session_.modify_batch(keys, change, order);
+    for (std::size_t i = 0; i < keys.size(); ++i) compare_modified("modify_batch", keys[i], values[i], modified[i]);
   }
 
   void scan(const std::string& from, std::size_t limit) {
@@ -171,6 +161,30 @@ class Oracle {
   }
 
  private:
+  static std::optional<u64> changed_by(u64 value, const std::optional<u64>& before) {
+    switch (value % 6) {
+      case 0: return value;                                             // upsert
+      case 1: return before ? before : std::optional(value);            // insert if absent
+      case 2: return before ? std::optional(*before + value) : before;  // add if present
+      case 3: return std::nullopt;                                      // erase
+      case 4: return before ? std::nullopt : std::optional(value);      // erase or insert
+      default: return before;
+    }
+  }
+  /// Changes the model, and compares what the session says of the change.
+  void compare_modified(const char* verb, const std::string& key, u64 value, const auto& done) {
+    const auto at = model_.find(key);
+    const std::optional<u64> before = at == model_.end() ? std::nullopt : std::optional(at->second);
+    const std::optional<u64> after = changed_by(value, before);
+    if (after) {
+      model_.insert_or_assign(key, *after);
+    } else {
+      model_.erase(key);
+    }
+    answer(verb, key, value_or_absent(done.before), value_or_absent(before));
+    answer(verb, key, value_or_absent(done.after), value_or_absent(after));
+  }
+
   static std::string value_or_absent(const std::optional<u64>& found) {
     return found ? std::to_string(*found) : "absent";
   }
