@@ -6,6 +6,8 @@ set(LATCHLAB_SANITIZE "" CACHE STRING "Sanitizers, as -fsanitize takes them; emp
 set(LATCHLAB_SERVER_PAIRS "*:olc" CACHE STRING "The index:policy pairs of the target `server`")
 set(LATCHLAB_PAIRS "" CACHE STRING "The index:policy pairs to build, as in art:rtm;*:olc; tested: those of ./test; empty: all")
 set(LATCHLAB_TEST_FILES "" CACHE STRING "The test files to build and run, as in src/base/spec_test.cc;cmake/setup_test.py; empty: all")
+set(LATCHLAB_VECTOR_FUNCTIONS "${PROJECT_SOURCE_DIR}/src/vector/user_functions.h" CACHE FILEPATH
+  "A header with vector functions of your own, in the place of src/vector/user_functions.h, which says how")
 option(LATCHLAB_FUZZ "Link the fuzz targets with libFuzzer, which clang brings (cmake/fuzz.cmake)" OFF)
 # ON saves a third of the time to compile, most of which goes into included headers, above all those of the JSON library. OFF compiles
 # every file alone.

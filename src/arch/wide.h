@@ -1,6 +1,6 @@
-// Loops over arrays that the compiler vectorizes. Each is compiled twice: for every processor, and for vectors of 256
-// bits (AVX2). The second runs only where it does not lower the clock rate. Never run one inside a transaction: the
-// final vzeroupper aborts it.
+// Loops over arrays that the compiler vectorizes. Each is compiled for every processor, and for wider vectors: of 256
+// bits (AVX2), or of 512 (AVX-512). in_wide_vectors takes the wider ones only where they do not lower the clock rate.
+// Never run one inside a transaction: the final vzeroupper aborts it.
 #pragma once
 
 #include <cstddef>
@@ -19,6 +19,12 @@ namespace latchlab {
 /// by value, so its captures stay in registers: no store can change them.
 template <class Loop>
 [[gnu::target("avx2"), gnu::flatten, gnu::noinline]] void in_256_bits(Loop loop) {
+  loop();
+}
+
+/// Does the same in vectors of up to 512 bits. The processor must have AVX-512 F, BW, VL and DQ.
+template <class Loop>
+[[gnu::target("avx512f,avx512bw,avx512vl,avx512dq"), gnu::flatten, gnu::noinline]] void in_512_bits(Loop loop) {
   loop();
 }
 

@@ -33,6 +33,11 @@ TEST_CASE("Arithmetic on many words gives the same results as one word at a time
     return;
   }
   check_transform([](std::span<u64> xs, const auto& f) { in_256_bits([=] { transform_in_blocks(xs, f); }); });
+  if (!cpu_flags().avx512) {
+    WARN("skipped vectors of 512 bits: the processor has no AVX-512");
+    return;
+  }
+  check_transform([](std::span<u64> xs, const auto& f) { in_512_bits([=] { transform_in_blocks(xs, f); }); });
 }
 
 }  // namespace

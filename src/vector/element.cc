@@ -1,0 +1,30 @@
+#include "src/vector/element.h"
+
+#include <charconv>
+
+namespace latchlab::vectors {
+
+std::optional<Number> Number::of_bytes(Element element, Bytes bytes) {
+  if (bytes.size() != size_of(element)) return std::nullopt;
+  return with_type(element, [&]<class T>(std::type_identity<T>) { return Number(load<T>(bytes.data())); });
+}
+
+std::optional<Number> Number::of_text(Element element, std::string_view text) {
+  return with_type(element, [&]<class T>(std::type_identity<T>) -> std::optional<Number> {
+    T value{};
+    const char* const end = text.data() + text.size();
+    const auto [rest, error] = std::from_chars(text.data(), end, value);
+    if (error != std::errc() || rest != end) return std::nullopt;
+    return Number(value);
+  });
+}
+
+std::string Number::text() const {
+  return with_type(element_, [&]<class T>(std::type_identity<T>) {
+    std::array<char, 32> text;  // the longest is a negative f64 with 17 digits and an exponent
+    const auto [end, error] = std::to_chars(text.data(), text.data() + text.size(), as<T>());
+    return std::string(text.data(), end);
+  });
+}
+
+}  // namespace latchlab::vectors
