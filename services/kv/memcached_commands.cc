@@ -153,9 +153,14 @@ class MemcachedCommands {
   }
 
   void get_and_touch() {
+    constexpr std::string_view kTooMuch = "out of memory writing get response";
+    // Unlike a lookup, it cannot go on in a later turn. So what is too much is refused before any item is touched,
+    // unless values grow meanwhile.
+    const std::size_t most = desk_.server.options().limits.most_output_bytes;
+    if (size_of_items() > most) return append_server_error(out_, kTooMuch);
     const i64 expires = expiry_of(command_.exptime, now_);
     std::string answer;
-    const std::size_t begun = out_.size();  // unlike a lookup, it cannot go on in a later turn
+    const std::size_t begun = out_.size();
     for (const std::string_view text : command_.keys) {
       const auto decide = [&](const Item* before) {
         answer.clear();
@@ -171,12 +176,23 @@ class MemcachedCommands {
       count<&KvCounters::cmd_touch>();
       answer.empty() ? count<&KvCounters::get_misses>() : count<&KvCounters::get_hits>();
       answer.empty() ? count<&KvCounters::touch_misses>() : count<&KvCounters::touch_hits>();
-      if (out_.size() - begun > desk_.server.options().limits.most_output_bytes) {
+      if (out_.size() - begun > most) {
         out_.resize(begun);
-        return append_server_error(out_, "out of memory writing get response");
+        return append_server_error(out_, kTooMuch);
       }
     }
     append_status(out_, MemcachedStatus::kEnd);
+  }
+  /// Returns the bytes of the items of the command's keys.
+  std::size_t size_of_items() const {
+    std::size_t bytes = 0;
+    for (const std::string_view text : command_.keys) {
+      const Key key = desk_.server.store().key(text);
+      desk_.session.find({&key, 1}, now_, kAlone, [&](std::size_t, Store::Items items) {
+        if (items[0]) bytes += items[0]->size();
+      });
+    }
+    return bytes;
   }
 
   /// Stores as set and its kind do.

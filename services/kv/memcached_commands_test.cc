@@ -215,6 +215,19 @@ TEST_CASE("An item lives as long as its time says") {
   }
 }
 
+TEST_CASE("gat of more than an answer may have touches nothing") {
+  ServerOptions options;
+  options.limits.most_output_bytes = 1000;
+  Played served(options);
+  Conversation client(served);
+  for (const std::string key : {"a", "b", "c"})
+    REQUIRE(client.say("set " + key + " 0 0 400\r\n" + std::string(400, 'v') + "\r\n") == "STORED\r\n");
+  CHECK(client.say("gat 60 a b c\r\n") == "SERVER_ERROR out of memory writing get response\r\n");
+  check(client, {{"mg a t", "HD t-1"}, {"mg b t", "HD t-1"}});
+  CHECK(client.say("gat 60 a b\r\n").size() > 800);
+  check(client, {{"mg a t", "HD t60"}, {"mg b t", "HD t60"}});
+}
+
 TEST_CASE("touch, gat and gats set a new time") {
   Played served;
   Conversation client(served);
