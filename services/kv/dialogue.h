@@ -46,8 +46,11 @@ class Dialogue {
   [[nodiscard]] bool input_ended() const { return ended_; }
   /// Notes that the client is gone: nothing is answered or sent any more.
   void abandon();
-  /// Returns true if more input is of use: the answers so far are not too many, and the connection does not close.
-  [[nodiscard]] bool wants_input() const { return !closing && !ended_ && unsent() < limits_->most_output_bytes; }
+  /// Returns true if more input is of use: what has come is answered as far as it can be, the answers so far are not
+  /// too many, and the connection does not close.
+  [[nodiscard]] bool wants_input() const {
+    return !closing && !ended_ && !waits && unsent() < limits_->most_output_bytes;
+  }
   /// Returns the bytes of all answers that are not sent: those in `out`, and those that the network has.
   [[nodiscard]] std::size_t unsent() const { return out.size() + sending_; }
   /// Returns true if the network has answers. It takes no others until they are sent.
@@ -106,7 +109,10 @@ class Dialogue {
   std::string out;
   bool admitted;
   bool closing = false;  ///< the input is not looked at any more; what is in `out` is still sent
-  bool waits = false;    ///< the input may have a whole command that is not answered yet, since the dialogue was full
+  /// The input may have a whole command that is not answered yet, since the dialogue was full or had its share of a
+  /// turn.
+  bool waits = false;
+  u64 moved = 0;                     ///< bytes of items that its commands have moved in this turn
   std::size_t answered_keys = 0;     ///< of the lookup at the front of the input
   std::size_t answered_last = 0;     ///< those among them that were answered in the last turn
   std::size_t needed = 0;            ///< bytes of input before another look can get further

@@ -221,8 +221,7 @@ class LateStore final : public Store {
     Effect put(const Key& key, Moment now, const ItemFields& fields, std::string_view value) override {
       return session_->put(key, now, fields, value);
     }
-    void prefetch(std::span<const Key> keys) override { session_->prefetch(keys); }
-    std::size_t sweep(std::size_t most, Moment now) override { return session_->sweep(most, now); }
+    Swept sweep(std::size_t most, Moment now) override { return session_->sweep(most, now); }
     std::unique_ptr<Walk> begin_walk() override { return session_->begin_walk(); }
     bool walk_on(Walk& walk, std::size_t most, Moment now, FunctionRef<void(const Item& item)> visit) override {
       return session_->walk_on(walk, most, now, visit);

@@ -8,12 +8,13 @@ namespace latchlab::kv {
 
 namespace {
 
-constexpr u32 kMostWait = 1000;                    // milliseconds, for the work of every second
-constexpr std::size_t kSweptItems = 64;            // that the store looks at for dead ones at a time
-constexpr u32 kLeastSweeps = 8, kMostSweeps = 64;  // such looks a second
-constexpr std::size_t kManyDead = 4;               // that a look finds: then more are worth it
-constexpr u32 kLeastPasses = 4;                    // of a round of draining
-constexpr u32 kConnectionsOfPass = 16;             // at least, of which a pass of any network brings input
+constexpr u32 kMostWait = 1000;          // milliseconds, for the work of every second
+constexpr std::size_t kSweptItems = 64;  // that the store looks at for dead ones at a time
+constexpr u32 kSweeps = 8;               // such looks a second
+constexpr u32 kSweepsOfTurn = 4;         // between turns, while they find many
+constexpr std::size_t kManyDead = 16;    // one in so many items that are looked at: then more looks are worth it
+constexpr u32 kLeastPasses = 4;          // of a round of draining
+constexpr u32 kConnectionsOfPass = 16;   // at least, of which a pass of any network brings input
 constexpr std::string_view kTooMany = "ERROR Too many open connections\r\n";
 
 }  // namespace
@@ -33,6 +34,7 @@ void Loop::run() {
   for (;;) {
     wait();
     answer_ready();
+    if (sweeping_) sweep(kSweepsOfTurn);
     if (now_.second != swept_) every_second();
     if (takes_rest_) drain();
     if (!draining_ && stop_.asked()) begin_draining();  // behind: the network is asked once more before it ends
@@ -42,8 +44,8 @@ void Loop::run() {
 
 void Loop::wait() {
   const bool busy = !ready_.empty();
-  if (!busy) session_->idle();
-  network_->wait(busy || takes_rest_ ? 0 : kMostWait);
+  if (!busy && !sweeping_) session_->idle();
+  network_->wait(busy || takes_rest_ || sweeping_ ? 0 : kMostWait);
   now_ = present();
   news_ = false;
   turn_.stopwatch().begin();
@@ -103,7 +105,11 @@ void Loop::received(Network::Place place, std::string_view bytes) {
   connection.heard = round_;
   news_ = true;
   counts_.add<&KvCounters::bytes_read>(bytes.size());
-  connection.dialogue.receive(bytes);
+  try {
+    connection.dialogue.receive(bytes);
+  } catch (const std::bad_alloc&) {
+    connection.dialogue.abandon();
+  }
   make_ready(connection);
 }
 
@@ -177,11 +183,19 @@ void Loop::close(Connection& connection) {
   connections_[connection.place].reset();
 }
 
+void Loop::sweep(u32 looks) {
+  Swept all;
+  for (u32 i = 0; i < looks; ++i) {
+    const Swept swept = session_->sweep(kSweptItems, now_);
+    all.looked += swept.looked;
+    all.removed += swept.removed;
+  }
+  sweeping_ = !draining_ && all.removed != 0 && all.removed * kManyDead >= all.looked;
+}
+
 void Loop::every_second() {
   swept_ = now_.second;
-  for (u32 i = 0; i < kMostSweeps; ++i) {
-    if (session_->sweep(kSweptItems, now_) < kManyDead && i >= kLeastSweeps) break;
-  }
+  sweep(kSweeps);
   const Limits& limits = server_.options().limits;
   for (const auto& connection : connections_) {
     if (connection == nullptr || connection->ready) continue;

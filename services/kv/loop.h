@@ -67,6 +67,8 @@ class Loop final : private Network::Observer {
   /// passes, long enough to ask the network of all.
   void drain();
   void begin_round();
+  /// Sweeps the store so many times, and notes whether there is more to remove: then the loop does not wait.
+  void sweep(u32 looks);
   /// Closes connections that were silent, or did not read, for too long; sweeps the store.
   void every_second();
 
@@ -78,6 +80,7 @@ class Loop final : private Network::Observer {
   const std::unique_ptr<Network> network_;
   const Stop& stop_;
   bool draining_ = false;
+  bool sweeping_ = false;
   bool takes_rest_ = false;     // some input may have come before the stop
   u32 round_ = 0, passes_ = 0;  // of draining; the passes that are left of a round
   bool news_ = false;           // the network has told something in this pass

@@ -55,8 +55,7 @@ class NullStore final : public Store {
     }
     Effect put(const Key&, Moment, const ItemFields&, std::string_view) override { return Effect::kReplaced; }
 
-    void prefetch(std::span<const Key>) override {}
-    std::size_t sweep(std::size_t, Moment) override { return 0; }
+    Swept sweep(std::size_t, Moment) override { return {}; }
     std::unique_ptr<Walk> begin_walk() override { return nullptr; }
     bool walk_on(Walk&, std::size_t, Moment, FunctionRef<void(const Item& item)>) override { return false; }
     u64 next_cas() override { return store_.next_cas_.fetch_add(1, kRelaxed); }

@@ -142,19 +142,24 @@ void scan(Call& call) {
   } else if (call.dialogue.walk == nullptr || *cursor != call.dialogue.cursor) {
     refuse("ERR invalid cursor: a connection goes on with the last one that it has got");
   }
-  // An answer cannot go on in a later turn, and keys may be long. So both the work and the answer have a bound.
-  constexpr i64 kMostWork = 4096, kStep = 16;
-  constexpr std::size_t kMostBytes = std::size_t{64} << 10;
+  // An answer cannot go on in a later turn, and keys may be long. So both the work and the answer have a bound. The
+  // bounds of matches and bytes are looked at between steps.
+  constexpr i64 kMostWork = 4096;
+  constexpr std::size_t kMostBytes = std::size_t{64} << 10, kMostMatched = std::size_t{4} << 20;
+  const i64 step = pattern == "*" ? 16 : 1;
   std::vector<std::string> keys;
-  std::size_t bytes = 0;
+  std::size_t bytes = 0, matched = 0;
   bool more = true;
-  for (i64 left = std::min(most, kMostWork); more && left > 0 && bytes < kMostBytes; left -= kStep) {
-    more = call.desk.session.walk_on(*call.dialogue.walk, static_cast<std::size_t>(std::min(left, kStep)), call.now,
+  for (i64 left = std::min(most, kMostWork); more && left > 0 && bytes < kMostBytes && matched < kMostMatched;
+       left -= step) {
+    more = call.desk.session.walk_on(*call.dialogue.walk, static_cast<std::size_t>(std::min(left, step)), call.now,
                                      [&](const Item& item) {
                                        bytes += item.key().size();
+                                       matched += item.key().size() * pattern.size();
                                        if (strings && matches(pattern, item.key())) keys.emplace_back(item.key());
                                      });
   }
+  call.desk.session.note_moved(matched);
   call.dialogue.cursor = more ? call.dialogue.cursor + 1 : 0;
   if (!more) call.dialogue.walk.reset();
   call.out.array(2);

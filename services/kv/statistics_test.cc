@@ -229,7 +229,7 @@ TEST_CASE("Items and bytes follow what is stored, replaced, deleted, expired and
   check(2, of_b + of_c, 5);
   CHECK(client.say("get bb\r\n") == "END\r\n");
   check(1, of_c, 5);
-  CHECK(served.session().sweep(100, served.now()) == 1);
+  CHECK(served.session().sweep(100, served.now()).removed == 1);
   check(0, 0, 5);
   CHECK(number(stats_of(served), "reclaimed") == 2);
   CHECK(number(stats_of(served), "expired_unfetched") == 2);

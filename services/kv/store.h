@@ -3,8 +3,7 @@
 // The store: items under byte strings, in any index of this project under any of its policies. The index and the policy
 // are types (store_of.h); this interface hides them, with one virtual call for a group of lookups and one for a change.
 //
-//     key --hash--> index of numbers --word--> item: head, key, value          one line for the bucket, one for the
-//     item
+//     key --hash--> index of numbers --word--> item: head, key, value     one line for the bucket, one for the item
 //
 // The key of the index is a hash of the client's key, with a secret seed. The whole key is compared in the item. Two
 // keys with one hash push each other out, which is counted. By chance 10^9 items do so once in 37 servers. The hash is
@@ -121,6 +120,12 @@ struct StoreOptions {
 inline constexpr Batching kAlone{.keys = 1, .order = BatchOrder::kInTurn};
 inline constexpr Batching kTogether{.keys = kMostInAttempt, .order = BatchOrder::kSideBySide};
 
+/// What a step of a sweep has done.
+struct Swept {
+  std::size_t looked = 0;  ///< items seen
+  std::size_t removed = 0;
+};
+
 class Store {
  public:
   /// The items of up to kMostInAttempt keys, in the order of the keys; nothing for a key that is absent.
@@ -156,11 +161,9 @@ class Store {
     /// Puts the item, whatever is there. Throws as change does.
     virtual Effect put(const Key& key, Moment now, const ItemFields& fields, std::string_view value) = 0;
 
-    /// Prefetches for changes of the keys to come, if the index can.
-    virtual void prefetch(std::span<const Key> keys) = 0;
-    /// Looks at about `most` items, and removes the dead among them. Each call goes on where the last one ended.
-    /// Returns the number removed.
-    virtual std::size_t sweep(std::size_t most, Moment now) = 0;
+    /// Looks at `most` items or fewer, and removes the dead among them, up to a bound. Each call goes on where the last
+    /// one ended.
+    virtual Swept sweep(std::size_t most, Moment now) = 0;
 
     /// Returns a walk that has not begun; null if the store cannot be walked. Then `sweep` removes nothing.
     virtual std::unique_ptr<Walk> begin_walk() = 0;
@@ -172,6 +175,14 @@ class Store {
     virtual u64 next_cas() = 0;
     /// Declares that the thread runs no operation for a while.
     virtual void idle() = 0;
+
+    /// Returns the bytes of items that changes have read and written so far, and those that were noted: other work in
+    /// the same measure. A command of a few bytes may move an item of many.
+    [[nodiscard]] u64 moved() const { return moved_; }
+    void note_moved(u64 bytes) { moved_ += bytes; }
+
+   private:
+    u64 moved_ = 0;
   };
 
   /// `seed` is that of the hash.

@@ -195,24 +195,16 @@ class StoreOf final : public Store {
       });
     }
 
-    void prefetch(std::span<const Key> keys) override {
-      if constexpr (Index::kHints) {
-        std::array<u64, kMostInAttempt> hashes;
-        for (std::size_t first = 0; first < keys.size(); first += hashes.size()) {
-          const std::size_t count = std::min(hashes.size(), keys.size() - first);
-          for (std::size_t i = 0; i < count; ++i) hashes[i] = keys[first + i].hash;
-          store_.index_.prefetch(me_, std::span<const u64>(hashes.data(), count), Hint::kChange);
-        }
-      }
-    }
-
-    std::size_t sweep([[maybe_unused]] std::size_t most, Moment now) override {
+    Swept sweep([[maybe_unused]] std::size_t most, Moment now) override {
       const u32 generation = store_.generation(now);
       Graveyard dead;
+      Swept swept;
       walk_index(sweep_, most, [&](u64 hash, const Item& item) {
+        ++swept.looked;
         if (!is_live(item, generation, now)) dead.add(hash, item.cas());
       });
-      return remove(dead, now);
+      swept.removed = remove(dead, now);
+      return swept;
     }
 
     std::unique_ptr<Store::Walk> begin_walk() override { return kWalks ? std::make_unique<Walk>() : nullptr; }
@@ -234,8 +226,8 @@ class StoreOf final : public Store {
       bool fetched = false;
       u32 generation = 0;
       u64 cas = 0;
-      std::size_t bytes = 0;
-      std::size_t stored = 0;
+      std::size_t bytes = 0;   // of the item that was there
+      std::size_t stored = 0;  // of the one that was put
 
       /// Notes what is there, and returns it if it is live.
       std::optional<Item> look(std::optional<ByteSpan> found, std::string_view key, u32 current, Moment now) {
@@ -315,6 +307,7 @@ class StoreOf final : public Store {
 
     /// Counts what an operation has done. Returns the effect as clients see it, for whom the dead are absent.
     Effect told(Effect effect, const Seen& seen, u32 generation) {
+      note_moved(seen.bytes + seen.stored);
       const bool put = effect == Effect::kInserted || effect == Effect::kReplaced;
       const bool removed = effect == Effect::kReplaced || effect == Effect::kErased;
       if (put) {

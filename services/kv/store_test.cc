@@ -130,7 +130,7 @@ TEMPLATE_LIST_TEST_CASE("An item is absent from its time on, and find, change an
   (void)used.put("stays", "x");
   used.now = after(999);
   CHECK(used.get("found") == "x");
-  CHECK(used->sweep(1000, used.now) == 0);
+  CHECK(used->sweep(1000, used.now).removed == 0);
   used.now = after(1000);
   CHECK(used.counters().items == 7);
   std::set<std::string> walked;
@@ -152,7 +152,7 @@ TEMPLATE_LIST_TEST_CASE("An item is absent from its time on, and find, change an
   CHECK(used.counters().items == 5);
   CHECK(used.erase("erased") == Effect::kNone);
   CHECK(used.counters().items == 4);
-  CHECK(used->sweep(1000, used.now) == 2);
+  CHECK(used->sweep(1000, used.now).removed == 2);
   const StoreCounters counters = used.counters();
   CHECK(counters.items == 2);
   CHECK(counters.bytes == bytes_of("put", "y") + bytes_of("stays", "x"));
@@ -167,7 +167,7 @@ TEST_CASE("A store over an index without walks lets dead items be until an opera
   for (const std::string key : {"found", "put", "erased", "left"}) (void)used.put(key, "x", after(1000).ms);
   used.now = after(1000);
   CHECK(used->begin_walk() == nullptr);
-  CHECK(used->sweep(1000, used.now) == 0);
+  CHECK(used->sweep(1000, used.now).removed == 0);
   CHECK(used.counters().items == 104);
   CHECK(used.get("found") == "absent");
   CHECK(used.put("put", "y") == Effect::kInserted);
@@ -219,7 +219,7 @@ TEMPLATE_LIST_TEST_CASE("A flush removes what was stored before it, at once or a
   used.now = after(9000);
   CHECK(used.get("b") == "absent");
   CHECK(used.counters().items == 0);
-  CHECK(used->sweep(1000, used.now) == 1);
+  CHECK(used->sweep(1000, used.now).removed == 1);
   CHECK(used.put("c", "2") == Effect::kInserted);
   used.now = after(20'000);
   CHECK(used.get("c") == "2");

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <chrono>
+#include <new>
 
 #include "services/kv/memcached_commands.h"
 #include "services/kv/resp_commands.h"
@@ -11,15 +12,39 @@
 
 namespace latchlab::kv {
 
+namespace {
+
+/// The bytes of items that the commands of one dialogue move in a turn; one command may exceed it. So a client that
+/// touches long values, for a few bytes each, takes no longer turns than one that stores them.
+constexpr u64 kMostMoved = u64{1} << 20;
+
+}  // namespace
+
 void Turn::answer(std::span<Dialogue* const> dialogues, Moment now) {
   now_ = now;
-  for (Dialogue* const dialogue : dialogues) dialogue->waits = false;
+  for (Dialogue* const dialogue : dialogues) {
+    dialogue->waits = false;
+    dialogue->moved = 0;
+  }
   for (bool more = true; more;) {
     more = false;
-    for (Dialogue* const dialogue : dialogues) more |= take_commands(*dialogue);
+    for (Dialogue* const dialogue : dialogues) more |= take_or_abandon(*dialogue);
     run_batch();
   }
   stopwatch_.lap<&KvCounters::parse_ns>();
+}
+
+bool Turn::take_or_abandon(Dialogue& dialogue) {
+  try {
+    return take_commands(dialogue);
+  } catch (const std::bad_alloc&) {
+    // Keys of the lookup that failed are no part of the batch.
+    std::size_t whole = 0;
+    for (const Lookup& lookup : lookups_) whole += lookup.keys;
+    keys_.resize(whole);
+    dialogue.abandon();
+    return false;
+  }
 }
 
 bool Turn::take_commands(Dialogue& dialogue) {
@@ -28,12 +53,13 @@ bool Turn::take_commands(Dialogue& dialogue) {
   for (;;) {
     if (dialogue.closing || dialogue.waits) return false;
     if (dialogue.input().size() <= ahead || (ahead == 0 && dialogue.input().size() < dialogue.needed)) return false;
-    if (dialogue.full()) {
+    if (dialogue.full() || dialogue.moved >= kMostMoved) {
       if (ahead == 0) dialogue.hold_back(dialogue.answered_keys);
       return ahead != 0;
     }
     if (!dialogue.protocol) dialogue.protocol = protocol_of(dialogue.input().front());
     Taken taken = Taken::kAnswered;
+    const u64 moved = session_.moved();
     switch (*dialogue.protocol) {
       case Protocol::kMemcached: taken = take_memcached(dialogue, ahead); break;
       case Protocol::kResp: taken = take_resp(dialogue, ahead); break;
@@ -42,6 +68,7 @@ bool Turn::take_commands(Dialogue& dialogue) {
         dialogue.closing = true;
         return false;
     }
+    dialogue.moved += session_.moved() - moved;
     switch (taken) {
       case Taken::kAnswered: break;
       case Taken::kIncomplete: return false;
@@ -216,11 +243,14 @@ void Turn::run_batch() {
       const Lookup& lookup = lookups_[at];
       Dialogue& dialogue = *lookup.dialogue;
       if (!dialogue.waits && dialogue.full()) hold_back(dialogue, lookup);
-      if (!dialogue.waits) {
-        if (lookup.kind == Lookup::Kind::kMget && dialogue.answered_keys == 0) append_mget_head(dialogue, lookup.keys);
-        append_item(lookup, first + i, items[i]);
-        ++dialogue.answered_keys;
-      }
+      if (!dialogue.waits) try {
+          if (lookup.kind == Lookup::Kind::kMget && dialogue.answered_keys == 0)
+            append_mget_head(dialogue, lookup.keys);
+          append_item(lookup, first + i, items[i]);
+          ++dialogue.answered_keys;
+        } catch (const std::bad_alloc&) {
+          dialogue.abandon();
+        }
       if (++of_lookup < lookup.keys) continue;
       of_lookup = 0;
       ++at;

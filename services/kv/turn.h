@@ -14,7 +14,8 @@
 // dialogue do: then it ends the dialogue's part of the round.
 //
 // A batch is rendered straight from the items, inside the epoch of their lookup, into the dialogues' output. So a value
-// is copied once. A dialogue whose output is full keeps the rest of its commands for a later turn.
+// is copied once. A dialogue whose output is full, or whose commands have moved many bytes, keeps the rest of its
+// commands for a later turn.
 
 #include <cstddef>
 #include <optional>
@@ -40,8 +41,8 @@ class Turn {
   /// The watch of the loop's turns. Without its `begin` nothing is timed.
   Stopwatch& stopwatch() { return stopwatch_; }
 
-  /// Answers the whole commands in the dialogues' input, as far as their output has room. A dialogue must not be there
-  /// twice. Throws std::bad_alloc only for memory outside the store.
+  /// Answers the whole commands in the dialogues' input, as far as their output has room, and as they do not move too
+  /// much. A dialogue must not be there twice. A dialogue that memory outside the store is lacking for is abandoned.
   void answer(std::span<Dialogue* const> dialogues, Moment now);
 
  private:
@@ -65,6 +66,7 @@ class Turn {
   };
 
   /// Answers changes and collects lookups, up to the first command that must wait. Returns true if there is one.
+  bool take_or_abandon(Dialogue& dialogue);
   bool take_commands(Dialogue& dialogue);
   Taken take_memcached(Dialogue& dialogue, std::size_t ahead);
   Taken take_resp(Dialogue& dialogue, std::size_t ahead);
