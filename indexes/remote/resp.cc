@@ -79,7 +79,7 @@ class Resp final : public Client {
   }
   [[nodiscard]] u64 bytes() override {
     say({"INFO", "memory"});
-    constexpr std::string_view kLine = "used_memory:";
+    constexpr std::string_view kLine = "used_memory_dataset:";
     const std::size_t line = values_[0].text.find(kLine);
     if (line == std::string_view::npos) return 0;
     const std::string_view rest = values_[0].text.substr(line + kLine.size());

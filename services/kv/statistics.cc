@@ -91,8 +91,8 @@ std::string redis_info(const Desk& desk) {
   fmt::format_to(to, "uptime_in_seconds:{}\r\n\r\n# Clients\r\nconnected_clients:{}\r\nmaxclients:{}\r\n\r\n",
                  desk.server.uptime(desk.now), counters.total_connections - counters.closed_connections,
                  desk.server.options().limits.most_connections);
-  fmt::format_to(to, "# Memory\r\nused_memory:{}\r\nmaxmemory:{}\r\n\r\n", desk.server.store().reserved(),
-                 desk.server.options().store.limit);
+  fmt::format_to(to, "# Memory\r\nused_memory:{}\r\nused_memory_dataset:{}\r\nmaxmemory:{}\r\n\r\n",
+                 desk.server.store().reserved(), store.bytes, desk.server.options().store.limit);
   fmt::format_to(to, "# Stats\r\ntotal_connections_received:{}\r\nkeyspace_hits:{}\r\nkeyspace_misses:{}\r\n",
                  counters.total_connections, counters.get_hits, counters.get_misses);
   fmt::format_to(to, "evicted_keys:{}\r\nexpired_keys:{}\r\n\r\n", store.evictions, store.expired);
