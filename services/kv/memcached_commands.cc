@@ -10,6 +10,7 @@
 #include <stdexcept>
 
 #include "services/kv/statistics.h"
+#include "services/kv/vectors.h"
 #include "src/wire/memcached_answers.h"
 #include "src/wire/numbers.h"
 
@@ -100,6 +101,9 @@ class MemcachedCommands {
       case Verb::kMetaArithmetic: return meta_add();
       case Verb::kMetaNoOp: return append_meta_line(out_, command_, MetaStatus::kNoOp);
       case Verb::kMetaDebug: return meta_debug();
+      case Verb::kVectorUpdate: return vector_update();
+      case Verb::kVectorReduce: return vector_reduce();
+      case Verb::kVectorFilter: return vector_filter();
       case Verb::kGet:
       case Verb::kGets:
       case Verb::kQuit: break;
@@ -513,6 +517,36 @@ class MemcachedCommands {
     });
   }
 
+  void vector_update() {
+    count<&KvCounters::cmd_meta>();
+    const auto update = kv::vector_update(command_.function, command_.element, command_.value);
+    const VectorUpdated updated = update_vector(desk_, key(), update, command_.cas, command_.mode == 'O');
+    switch (updated.kind) {
+      case VectorUpdated::Kind::kAbsent: return append_meta(MetaStatus::kNotFound, {});
+      case VectorUpdated::Kind::kOtherCas: return append_meta(MetaStatus::kExists, {});
+      case VectorUpdated::Kind::kDone: break;
+    }
+    const MetaStatus status = command_.has('v') ? MetaStatus::kValue : MetaStatus::kDone;
+    if (is_quiet(command_, status)) return;
+    append_meta_line(out_, command_, status, told(updated.fields, updated.value.size(), now_));
+    if (status == MetaStatus::kValue) append_value(out_, updated.value);
+  }
+  void vector_reduce() {
+    count<&KvCounters::cmd_meta>();
+    append_found(reduce_vector(desk_, key(), vector_reduction(command_.function, command_.element)));
+  }
+  void vector_filter() {
+    count<&KvCounters::cmd_meta>();
+    const auto filter = kv::vector_filter(command_.function, command_.element, command_.value);
+    append_found(filter_vector(desk_, key(), filter, command_.mode == 'B'));
+  }
+  /// Appends what mr and mf have found.
+  void append_found(const std::optional<std::string>& found) {
+    if (!found) return append_meta(MetaStatus::kMiss, {});
+    append_meta_line(out_, command_, MetaStatus::kValue, {.bytes = found->size()});
+    append_value(out_, *found);
+  }
+
   void append_meta(MetaStatus status, const MetaItem& item) {
     if (!is_quiet(command_, status)) append_meta_line(out_, command_, status, item);
   }
@@ -565,6 +599,8 @@ void answer(const Desk& desk, const MemcachedCommand& command, std::string& out)
   } catch (const std::length_error&) {
     out.resize(before);
     append_server_error(out, kNoMemoryToStore);
+  } catch (const WrongVector& wrong) {
+    append_client_error(out, wrong.text);
   }
   // noreply of a meta command is q, which MemcachedCommands obeys for each answer.
   if (command.noreply && command.verb < Verb::kMetaGet) out.resize(before);

@@ -1,8 +1,8 @@
 #pragma once
 
 // A command of redis' protocol while it is answered: its words, its client, the store, and what the functions of all
-// commands share. The functions are in resp_strings.cc, resp_keys.cc and resp_connections.cc; resp_commands.cc has the
-// table of them all.
+// commands share. The functions are in resp_strings.cc, resp_keys.cc, resp_vectors.cc and resp_connections.cc;
+// resp_commands.cc has the table of them all.
 
 #include <algorithm>
 #include <cstddef>
@@ -43,7 +43,7 @@ constexpr char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c
 [[nodiscard]] std::optional<i64> integer_in(std::string_view text);
 [[nodiscard]] std::string digits_of(i64 number);
 
-/// The command. The function that answers it may throw Refused, std::bad_alloc and std::length_error.
+/// The command. The function that answers it may throw Refused, WrongVector, std::bad_alloc and std::length_error.
 class Call {
  public:
   /// `lower_name` is the command's name in the table.

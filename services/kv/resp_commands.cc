@@ -12,6 +12,8 @@
 #include "services/kv/resp_connections.h"
 #include "services/kv/resp_keys.h"
 #include "services/kv/resp_strings.h"
+#include "services/kv/resp_vectors.h"
+#include "services/kv/vectors.h"
 
 namespace latchlab::kv {
 
@@ -49,6 +51,8 @@ constexpr auto kKnown = std::to_array<Known>({
     {"expiretime", 2, resp::expiretime}, {"pexpiretime", 2, resp::pexpiretime},
     {"pttl", 2, resp::pttl},           {"persist", 2, resp::persist},   {"scan", -2, resp::scan},
     {"dbsize", 1, resp::dbsize},       {"flushall", -1, resp::flush},   {"flushdb", -1, resp::flush},
+    // resp_vectors.cc
+    {"vec.update", -5, resp::vec_update}, {"vec.reduce", 4, resp::vec_reduce}, {"vec.filter", -5, resp::vec_filter},
     // resp_connections.cc
     {"ping", -1, resp::ping},          {"echo", 2, resp::echo},         {"select", 2, resp::select},
     {"quit", -1, resp::quit, true},    {"auth", -2, resp::auth, true},  {"hello", -1, resp::hello, true},
@@ -124,6 +128,8 @@ void answer(const Desk& desk, const RespCommand& command, Dialogue& dialogue) {
     run(desk, command, dialogue);
   } catch (const resp::Refused& refused) {
     answer_error(refused.text);
+  } catch (const WrongVector& wrong) {
+    answer_error("ERR " + wrong.text);
   } catch (const std::bad_alloc&) {
     answer_error(kOutOfMemory);
   } catch (const std::length_error&) {

@@ -285,6 +285,32 @@ TEST_CASE("A client that never takes all of its answers does not make the output
   }
 }
 
+TEST_CASE("A client whose short commands move long values has a part of a turn, and another one its answer") {
+  Played served;
+  Conversation busy(served), other(served);
+  const std::string value(400'000, 'v');
+  REQUIRE(busy.say("set a 0 0 400000\r\n" + value + "\r\n") == "STORED\r\n");
+  REQUIRE(other.say("set b 0 0 1\r\nx\r\n") == "STORED\r\n");
+  const std::vector<std::string> commands{
+      "touch a 60", "gat 60 a", "mg a T60", "EXPIRE a 60", "mv a 4 xor u32\r\nabcd", "mr a sum u32"};
+  for (const std::string& command : commands) {
+    INFO(command);
+    Conversation client(served);
+    Dialogue* const all[] = {&client.dialogue(), &other.dialogue()};
+    std::string pipeline;
+    for (u32 i = 0; i < 20; ++i) pipeline += command + "\r\n";
+    client.dialogue().receive(pipeline);
+    other.dialogue().receive("get b\r\n");
+    served.answer(all);
+    CHECK(client.dialogue().waits);
+    CHECK_FALSE(client.dialogue().wants_input());
+    CHECK(client.dialogue().input().size() > pipeline.size() / 2);
+    CHECK(other.hear() == "VALUE b 0 1\r\nx\r\nEND\r\n");
+    (void)client.hear();
+    CHECK(client.dialogue().input().empty());
+  }
+}
+
 TEST_CASE("Lookups of one turn are one batch, and a change of another connection waits for none") {
   Played served(options_of(Gather::kTurn));
   Conversation one(served), two(served);

@@ -53,7 +53,7 @@ inline std::string described(const MemcachedCommand& command) {
   append_parts(text, " noreply=", command.noreply, " mode=", command.mode == 0 ? '-' : command.mode,
                " flags=", command.flags, " exptime=", command.exptime, " cas=", command.cas, " delta=", command.delta,
                " initial=", command.initial, " N=", command.vivify_exptime, " R=", command.recache_exptime, " [",
-               command.arguments, "] (", command.value, ')');
+               command.arguments, "] ", command.function, ' ', command.element, " (", command.value, ')');
   return text;
 }
 

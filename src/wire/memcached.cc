@@ -193,7 +193,7 @@ void MemcachedCommand::clear() {
   exptime = vivify_exptime = recache_exptime = 0;
   cas = initial = letters = 0;
   delta = 1;
-  value = arguments = {};
+  value = arguments = function = element = {};
   meta_count = 0;
 }
 

@@ -13,6 +13,13 @@
 // 3. A number that does not fit is refused. memcached keeps the lower 32 bits of flags, of times and of sizes.
 // 4. A NUL does not end a line.
 //
+// Three meta commands are our own, for values that are vectors (src/vector): mv changes one, mr reduces it to a number,
+// mf filters it. memcached answers ERROR to them. Numbers in operands are bytes, as the value has them.
+//
+//     mv <key> <bytes> <function> <type> <flags>*      operands, and a line end
+//     mr <key> <function> <type> <flags>*
+//     mf <key> <bytes> <comparison> <type> <flags>*    the operand, and a line end
+//
 // After other errors of a line of `set` the value is not dropped, as in memcached: the parser reads it as commands. A
 // client that sends wrong lines and values of strangers is thus open to their commands, here as there.
 
@@ -55,12 +62,16 @@ enum class MemcachedVerb : u8 {
   kMetaArithmetic,
   kMetaNoOp,
   kMetaDebug,
+  kVectorUpdate,
+  kVectorReduce,
+  kVectorFilter,
 };
 template <>
 inline constexpr std::array kWords<MemcachedVerb>{
-    "get"sv,  "gets"sv,   "gat"sv,  "gats"sv, "set"sv,   "add"sv,       "replace"sv, "append"sv,  "prepend"sv,
-    "cas"sv,  "delete"sv, "incr"sv, "decr"sv, "touch"sv, "flush_all"sv, "stats"sv,   "version"sv, "verbosity"sv,
-    "quit"sv, "mg"sv,     "ms"sv,   "md"sv,   "ma"sv,    "mn"sv,        "me"sv};
+    "get"sv,       "gets"sv,    "gat"sv,     "gats"sv,      "set"sv,  "add"sv,  "replace"sv,
+    "append"sv,    "prepend"sv, "cas"sv,     "delete"sv,    "incr"sv, "decr"sv, "touch"sv,
+    "flush_all"sv, "stats"sv,   "version"sv, "verbosity"sv, "quit"sv, "mg"sv,   "ms"sv,
+    "md"sv,        "ma"sv,      "mn"sv,      "me"sv,        "mv"sv,   "mr"sv,   "mf"sv};
 
 /// A key has from 1 byte to this many.
 inline constexpr std::size_t kMostKeyBytes = 250;
@@ -80,18 +91,22 @@ struct MemcachedCommand {
 
   MemcachedVerb verb = MemcachedVerb::kGet;
   bool noreply = false;  ///< text commands: the client wants no answer. Meta commands: the flag q (is_quiet)
-  char mode = 0;         ///< ms: E add, A append, P prepend, R replace, S set. ma: I or +, D or -. 0: not given
-  u32 flags = 0;         ///< the client's flags of set and its kind, and of ms (F)
-  i64 exptime = 0;       ///< in seconds, as sent: set and its kind, gat, touch, flush_all, T. Negative: expired already
-  u64 cas = 0;           ///< cas, and the flag C
-  u64 delta = 1;         ///< incr, decr, ma (D). verbosity: the level
-  u64 initial = 0;       ///< ma: the value of a new item (J)
+  /// ms: E add, A append, P prepend, R replace, S set. ma: I or +, D or -. mv: O, for the value before. mf: B, for a
+  /// bitmap. 0: not given.
+  char mode = 0;
+  u32 flags = 0;    ///< the client's flags of set and its kind, and of ms (F)
+  i64 exptime = 0;  ///< in seconds, as sent: set and its kind, gat, touch, flush_all, T. Negative: expired already
+  u64 cas = 0;      ///< cas, and the flag C
+  u64 delta = 1;    ///< incr, decr, ma (D). verbosity: the level
+  u64 initial = 0;  ///< ma: the value of a new item (J)
   i64 vivify_exptime = 0;   ///< the time of an item that a miss makes (N)
   i64 recache_exptime = 0;  ///< mg: the least time left before one client wins the right to store again (R)
   /// get and its kind: one or more keys; gat may have none. Other commands that have a key: one. The caller reuses the
   /// command, so that the vector grows once. A key of a meta command with flag b is in base64 (memcached_key).
   std::vector<std::string_view> keys;
-  std::string_view value;                     ///< set and its kind, ms: without the line end
+  std::string_view value;                     ///< set and its kind, ms, mv, mf: without the line end
+  std::string_view function;                  ///< mv, mr; mf: the comparison
+  std::string_view element;                   ///< mv, mr, mf: the type of the vector's elements
   std::string_view arguments;                 ///< stats: the words after it, as sent
   std::array<MetaFlag, kMostMetaFlags> meta;  ///< the first meta_count are the flags of a meta command, as sent
   std::size_t meta_count = 0;

@@ -79,7 +79,10 @@ void append_server_error(std::string& out, std::string_view text) {
 bool is_quiet(const MemcachedCommand& command, MetaStatus status) {
   if (!command.noreply) return false;
   switch (command.verb) {
-    case MemcachedVerb::kMetaGet: return status == MetaStatus::kMiss;
+    case MemcachedVerb::kMetaGet:
+    case MemcachedVerb::kVectorReduce:
+    case MemcachedVerb::kVectorFilter: return status == MetaStatus::kMiss;
+    case MemcachedVerb::kVectorUpdate:
     case MemcachedVerb::kMetaSet:
     case MemcachedVerb::kMetaDelete:
     case MemcachedVerb::kMetaArithmetic: return status == MetaStatus::kDone || status == MetaStatus::kValue;
@@ -91,8 +94,9 @@ bool is_quiet(const MemcachedCommand& command, MetaStatus status) {
 
 void append_meta_line(std::string& out, const MemcachedCommand& command, MetaStatus status, const MetaItem& item) {
   const bool is_get = command.verb == MemcachedVerb::kMetaGet;
-  const bool has_item = (is_get || command.verb == MemcachedVerb::kMetaArithmetic) &&
-                        (status == MetaStatus::kDone || status == MetaStatus::kValue);
+  const bool has_item =
+      (is_get || command.verb == MemcachedVerb::kMetaArithmetic || command.verb == MemcachedVerb::kVectorUpdate) &&
+      (status == MetaStatus::kDone || status == MetaStatus::kValue);
   out += word(status);
   if (status == MetaStatus::kValue) {
     out += ' ';

@@ -87,11 +87,11 @@ inline constexpr std::string_view kNotANumber = "cannot increment or decrement n
 inline constexpr std::string_view kNoMemoryToStore = "out of memory storing object";
 
 /// Returns true if the client wants no answer: the command has noreply or, in a meta command, q, and the answer is the
-/// usual one. q leaves out EN of mg, and HD and VA of ms, md and ma.
+/// usual one. q leaves out EN of mg, mr and mf, and HD and VA of ms, md, ma and mv.
 [[nodiscard]] bool is_quiet(const MemcachedCommand& command, MetaStatus status);
 
-/// Appends the answer's line of mg, ms, md and ma, with the flags that the command asked for, in its order. After
-/// kValue the value and a line end follow. mn has kNoOp.
+/// Appends the answer's line of mg, ms, md, ma, mv, mr and mf, with the flags that the command asked for, in its order.
+/// After kValue the value and a line end follow. mn has kNoOp.
 void append_meta_line(std::string& out, const MemcachedCommand& command, MetaStatus status, const MetaItem& item = {});
 
 /// Appends the answer of `me` to a hit. A miss is MetaStatus::kMiss.

@@ -165,8 +165,13 @@ void append_request(std::string& out, const MemcachedCommand& command) {
     default: break;
   }
   append_word(out.append(word(command.verb)), command.key());
-  const bool stores = command.verb == MemcachedVerb::kMetaSet;
+  const bool stores = command.verb == MemcachedVerb::kMetaSet || command.verb == MemcachedVerb::kVectorUpdate ||
+                      command.verb == MemcachedVerb::kVectorFilter;
   if (stores) append_number_word(out, command.value.size());
+  if (command.verb >= MemcachedVerb::kVectorUpdate) {
+    append_word(out, command.function);
+    append_word(out, command.element);
+  }
   for (const MetaFlag& flag : command.meta_flags()) (out.append(" ") += flag.letter) += flag.token;
   out += kLineEnd;
   if (stores) append_value(out, command.value);

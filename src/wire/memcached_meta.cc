@@ -1,4 +1,5 @@
-// The meta commands of memcached: mg, ms, md, ma, mn, me. Their flags are letters, some with a token.
+// The meta commands of memcached: mg, ms, md, ma, mn, me; and ours: mv, mr, mf. Their flags are letters, some with a
+// token.
 
 #include "src/wire/base64.h"
 #include "src/wire/memcached_lines.h"
@@ -20,6 +21,7 @@ constexpr std::string_view kOpaqueTooLong = "CLIENT_ERROR opaque token too long\
 constexpr std::string_view kTooManyOfGet = "CLIENT_ERROR options flags are too long\r\n";
 constexpr std::string_view kTooMany = "CLIENT_ERROR options flags too long\r\n";
 constexpr std::string_view kBadSetMode = "CLIENT_ERROR invalid mode for ms M token\r\n";
+constexpr std::string_view kBadVectorMode = "CLIENT_ERROR invalid mode for an M token of a vector\r\n";
 constexpr std::string_view kBadArithmeticMode = "CLIENT_ERROR invalid mode for ma M token\r\n";
 
 /// A line has at most so many words.
@@ -100,6 +102,31 @@ Parsed parse_meta_set(const Line& line, const Words& words, MemcachedCommand& co
   return line.take_value(*bytes, false, command);
 }
 
+/// Parses mv, mr and mf, whose key is known. The flags are those of ms and mg, as far as they have a meaning here.
+Parsed parse_vector(const Line& line, const Words& words, MemcachedCommand& command) {
+  const bool reduces = command.verb == MemcachedVerb::kVectorReduce,
+             updates = command.verb == MemcachedVerb::kVectorUpdate;
+  const std::size_t of_function = reduces ? 2 : 3;
+  if (words.count < of_function + 2) return line.error(kBadFormat);
+  const auto bytes = reduces ? 0 : signed_number_in<u64>(words[2]);
+  if (!bytes || *bytes > kLargestNamed) return line.error(kBadFormat);
+  command.function = words[of_function];
+  command.element = words[of_function + 1];
+  std::string_view wrong = words.count > of_function + 2 + MemcachedCommand::kMostMetaFlags
+                               ? kTooMany
+                               : take_flags(words, of_function + 2, command);
+  if (wrong.empty()) wrong = check(command);
+  for (const MetaFlag& flag : command.meta_flags()) {
+    const std::string_view letters = updates ? "bckqtvCMO" : reduces ? "bkqO" : "bkqMO";
+    if (wrong.empty() && letters.find(flag.letter) == letters.npos) wrong = kInvalid;
+  }
+  if (wrong.empty() && command.mode != 0 && command.mode != (updates ? 'O' : 'B')) wrong = kBadVectorMode;
+  if (wrong.empty() && !is_memcached_key(command.key())) wrong = kBadFormat;
+  if (reduces) return wrong.empty() ? Parsed::command(line.used) : line.error(wrong);
+  if (!wrong.empty()) return line.error_before_value(wrong, *bytes);
+  return line.take_value(*bytes, false, command);
+}
+
 }  // namespace
 
 Parsed parse_meta(const Line& line, const Words& words, MemcachedCommand& command) {
@@ -109,6 +136,7 @@ Parsed parse_meta(const Line& line, const Words& words, MemcachedCommand& comman
   if (words[1].size() > kMostKeyBytes) return line.error(kBadFormat);
   command.keys.push_back(words[1]);
   if (verb == MemcachedVerb::kMetaSet) return parse_meta_set(line, words, command);
+  if (verb >= MemcachedVerb::kVectorUpdate) return parse_vector(line, words, command);
 
   const bool is_debug = verb == MemcachedVerb::kMetaDebug, is_get = verb == MemcachedVerb::kMetaGet;
   if (is_debug) {

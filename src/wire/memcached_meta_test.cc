@@ -61,6 +61,44 @@ TEST_CASE("the other meta commands") {
   CHECK(ParsedMeta("mg k R10\r\n").command.recache_exptime == 10);
 }
 
+TEST_CASE("the commands of vectors have words for the function and the type, and some have operands") {
+  ParsedMeta update("mv k 4 add u32 v MO C7\r\nabcd\r\n");
+  REQUIRE(update.parsed.status == ParseStatus::kCommand);
+  CHECK(update.command.verb == MemcachedVerb::kVectorUpdate);
+  CHECK(update.command.key() == "k");
+  CHECK(update.command.function == "add");
+  CHECK(update.command.element == "u32");
+  CHECK(update.command.value == "abcd");
+  CHECK(update.command.mode == 'O');
+  CHECK(update.command.cas == 7);
+  ParsedMeta reduced("mr k sum f64 O1\r\n");
+  REQUIRE(reduced.parsed.status == ParseStatus::kCommand);
+  CHECK(reduced.command.verb == MemcachedVerb::kVectorReduce);
+  CHECK(reduced.command.function == "sum");
+  CHECK(reduced.command.element == "f64");
+  ParsedMeta filter("mf k 8 lt i64 MB q\r\n12345678\r\n");
+  REQUIRE(filter.parsed.status == ParseStatus::kCommand);
+  CHECK(filter.command.verb == MemcachedVerb::kVectorFilter);
+  CHECK(filter.command.value == "12345678");
+  CHECK(filter.command.mode == 'B');
+  CHECK(filter.command.noreply);
+}
+
+TEST_CASE("a wrong command of vectors is an error, and its operands are dropped") {
+  const auto error_of = [](const std::string& text) { return std::string(ParsedMeta(text).parsed.answer); };
+  CHECK(error_of("mv k 4 add\r\n") == "CLIENT_ERROR bad command line format\r\n");
+  CHECK(error_of("mv k x add u32\r\n") == "CLIENT_ERROR bad command line format\r\n");
+  CHECK(error_of("mr k sum\r\n") == "CLIENT_ERROR bad command line format\r\n");
+  CHECK(error_of("mr k sum u32 v\r\n") == "CLIENT_ERROR invalid flag\r\n");
+  CHECK(error_of("mr k sum u32 q q\r\n") == "CLIENT_ERROR duplicate flag\r\n");
+  for (const std::string line : {"mv k 4 add u32 T1", "mv k 4 add u32 MB", "mf k 4 lt u32 MO", "mf k 4 lt u32 c"}) {
+    ParsedMeta wrong(line + "\r\nabcd\r\n");
+    INFO(line);
+    CHECK(wrong.parsed.status == ParseStatus::kError);
+    CHECK(wrong.parsed.skip == 6);
+  }
+}
+
 TEST_CASE("a key in base64 is decoded on demand") {
   KeyRoom room;
   ParsedMeta one("mg a2V5 v b\r\n");
