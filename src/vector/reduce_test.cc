@@ -68,7 +68,8 @@ void check_reduction(Reduction reduction, Rng& rng) {
   }
 }
 
-TEST_CASE("Every kernel of a reduction returns what the scalar reference does; sums of floats are within their bound") {
+TEST_CASE(
+    "Every kernel of a reduction returns what the scalar reference does, and sums of floats are within their bound") {
   Rng rng(test_seed());
   for (const Reduction reduction : kReductions) {
     for_types([&]<class T>(std::type_identity<T>) {
