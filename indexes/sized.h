@@ -56,6 +56,7 @@
 #include "src/reclaim/epochs.h"
 #include "sync/attempt.h"
 #include "sync/change.h"
+#include "sync/concepts.h"
 
 namespace latchlab {
 
@@ -322,6 +323,26 @@ class Sized {
   template <class F>
   Effect modify(ThreadState& me, Raw key, const F& f) {
     return sized::Modification<Sized, F>(*this, me, key, f).run();
+  }
+
+  /// True if `with_bytes` is there: a lock of the policy lets each operation have the index for itself.
+  static constexpr bool kLocksAll = RunsAlone<typename Map::Policy> && !Map::Policy::kElides;
+  /// Calls f(std::span<std::byte>) for the value of a key, under the policy's lock, and returns true if it is present.
+  /// `f` may change the bytes where they lie, and does not throw. So it races with everything that reads a value after
+  /// its attempt: find, modify, scan and the rest. An index of which one thread calls with_bytes has no other readers
+  /// of values than with_bytes, and the forms with `before` of update, upsert and erase. O(1) beside f.
+  template <class F>
+    requires(kLocksAll)
+  bool with_bytes(ThreadState& me, Raw key, const F& f) const {
+    bool present = false;
+    const auto change = [&](u64 word) noexcept {
+      present = !is_claimed(word);
+      if (!present) return Found();
+      f(Store::own_bytes(word));
+      return Store::is_short(word) ? Found(word) : Found();  // a long value has the word that it had
+    };
+    index_.update_if(me.index, key, change);
+    return present;
   }
 
   // The batches below are one operation after the other, for keys[i] in turn. All results are false (kNone) first. If
@@ -623,7 +644,7 @@ class Sized {
 
   Memory<Machine> memory_;
   mutable Reclaimer reclaimer_;
-  Map index_;
+  mutable Map index_;  // with_bytes takes the lock of a change
 };
 
 }  // namespace latchlab

@@ -27,8 +27,10 @@
 #include <exception>
 #include <new>
 #include <optional>
+#include <span>
 #include <utility>
 
+#include "src/base/function_ref.h"
 #include "src/base/types.h"
 #include "src/memory/values.h"
 #include "sync/attempt.h"
@@ -58,20 +60,36 @@ class Change {
   static Change to(ByteSpan first, ByteSpan second = {}, Mark mark = Mark::kClear) {
     return Change(Kind::kBytes, first, second, mark);
   }
+  /// Writes the bytes of a value where they shall lie.
+  using Writer = FunctionRef<void(std::span<std::byte>)>;
+  /// Makes a value of `size` bytes, which `writer` writes, perhaps several times: so no other copy is made. It may read
+  /// the old value. What it throws, the modification throws, and has changed nothing. It must stay callable as long as
+  /// the bytes of `to` must stay readable.
+  static Change by(u64 size, const Writer& writer, Mark mark = Mark::kClear) {
+    Change change(Kind::kBytes, {}, {}, mark);
+    change.size_ = size;
+    change.writer_ = &writer;
+    return change;
+  }
 
   Kind kind() const { return kind_; }
-  ByteSpan first() const { return first_; }
-  ByteSpan second() const { return second_; }
-  u64 size() const { return first_.size() + second_.size(); }  ///< of the value, in bytes
+  u64 size() const { return size_; }  ///< of the value, in bytes
   Mark mark() const { return mark_; }
+  /// Returns make(first, second), or make(size, writer) for a value that a writer writes.
+  template <class Make>
+  auto made(const Make& make) const {
+    return writer_ == nullptr ? make(first_, second_) : make(size_, *writer_);
+  }
 
  private:
   Change(Kind kind, ByteSpan first, ByteSpan second, Mark mark)
-      : kind_(kind), mark_(mark), first_(first), second_(second) {}
+      : kind_(kind), mark_(mark), size_(first.size() + second.size()), first_(first), second_(second) {}
 
   Kind kind_;
   Mark mark_;
+  u64 size_;
   ByteSpan first_, second_;
+  const Writer* writer_ = nullptr;  // of a value that is not made of these bytes
 };
 
 /// The effect of a modification on its key.
@@ -130,7 +148,7 @@ class Modification {
       return Effect::kErased;
     }
     size_ = wish.size();
-    const std::optional<u64> word = Store::make(*me_.pool_, wish.first(), wish.second());
+    const std::optional<u64> word = make(wish);
     if (!word) {
       memory_out = true;
       return std::nullopt;
@@ -220,7 +238,7 @@ class Modification {
       }
       result.size = wish.size();
       result.mark = wish.mark();
-      const Found word = Store::fill(blank, wish.first(), wish.second());
+      const Found word = wish.made([&](const auto&... value) { return Store::fill(blank, value...); });
       result.kind = word ? Kind::kReplaced : Kind::kOutgrown;
       return word.value_or(now);
     } catch (...) {
@@ -240,10 +258,14 @@ class Modification {
   bool ask(New& first) {
     const Change wish = f_(std::optional<ByteSpan>());
     if (wish.kind() != Change::Kind::kBytes) return false;
-    first.replace(Owner::made_by(me_, [&] { return Store::make(*me_.pool_, wish.first(), wish.second()); }));
+    first.replace(Owner::made_by(me_, [&] { return make(wish); }));
     mark(first.word(), wish.mark(), std::nullopt);
     absent_ = Absent::kPut;
     return true;
+  }
+
+  std::optional<u64> make(const Change& wish) {
+    return wish.made([&](const auto&... value) { return Store::make(*me_.pool_, value...); });
   }
 
   /// Sets the used bit of a value that this call has made in the place of `before`, outside attempts.

@@ -198,6 +198,16 @@ void check_overtaken(const Subject& subject) {
     wanted += large;
     CHECK(found(*me, 1) == wanted);
     others();
+    ByteSpan there;
+    const auto turn = [&](std::span<std::byte> to) { std::ranges::reverse_copy(there, to.begin()); };
+    const Change::Writer writer(turn);
+    CHECK(modify([&](auto old) {
+            there = *old;
+            return Change::by(old->size(), writer);
+          }) == Effect::kReplaced);
+    std::ranges::reverse(wanted);
+    CHECK(found(*me, 1) == wanted);
+    others();
     CHECK(modify([](auto) { return Change::to(bytes_of("short")); }) == Effect::kReplaced);
     CHECK(found(*me, 1) == "short");
     CHECK(modify([](auto) { return Change::erase(); }) == Effect::kErased);

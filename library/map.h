@@ -93,6 +93,7 @@ class Session : public Operations<Session<Key, Kind, Index>, Index, Key, Kind> {
 
  private:
   friend Operations<Session, Index, Key, Kind>;
+  friend VectorOperations<Session, Index, Key, Kind>;
   Index& index() const { return *index_; }
   State<Index>& member() const { return *state_; }
 
@@ -103,9 +104,9 @@ class Session : public Operations<Session<Key, Kind, Index>, Index, Key, Kind> {
 
 }  // namespace library
 
-/// A concurrent map. Keys are integers, strings or spans of bytes (keys.h). Values are trivially copyable, std::string
-/// or std::vector<std::byte>. `IndexTemplate` is an index of Latchlab such as Art, Cuckoo or Chained; `PolicyTemplate`
-/// is a policy such as Olc, Rtm or RwSpin.
+/// A concurrent map. Keys are integers, strings or spans of bytes (keys.h). Values are trivially copyable, std::string,
+/// std::vector<std::byte>, or a std::vector of numbers (vectors.h). `IndexTemplate` is an index of Latchlab such as
+/// Art, Cuckoo or Chained; `PolicyTemplate` is a policy such as Olc, Rtm or RwSpin.
 template <MapKey Key, MapValue MappedValue, template <class Layout, class IndexKey> class IndexTemplate = Art,
           template <class...> class PolicyTemplate = Olc>
 class Map : public Operations<
@@ -146,6 +147,7 @@ class Map : public Operations<
 
  private:
   friend Operations<Map, Index, Key, Kind>;
+  friend VectorOperations<Map, Index, Key, Kind>;
   Index& index() const { return index_; }
   [[gnu::always_inline]] State& member() const {
     const RecentMember& recent = recent_members[members_id_ % recent_members.size()];

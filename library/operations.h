@@ -12,6 +12,7 @@
 #include "indexes/sized_evict.h"
 #include "library/keys.h"
 #include "library/values.h"
+#include "library/vectors.h"
 #include "src/base/batching.h"
 #include "src/base/types.h"
 
@@ -36,7 +37,7 @@ class ClockHand {
 ///     index()   the index
 ///     member()  the calling thread's member, with its state `me`
 template <class Caller, class Index, class Key, class Kind>
-class Operations {
+class Operations : public VectorOperations<Caller, Index, Key, Kind> {
   using Forms = KeyForms<Key>;
   using Raw = typename Forms::Raw;
 

@@ -1,6 +1,7 @@
 #pragma once
-// The kind of values that lie in a store beside the index (indexes/sized.h): strings, vectors of bytes, and trivially
-// copyable types of more than eight bytes, each up to 16 MiB. Values of up to seven bytes lie in the cell all the same.
+// The kind of values that lie in a store beside the index (indexes/sized.h): strings, vectors of bytes or of numbers,
+// and trivially copyable types of more than eight bytes, each up to 16 MiB. Values of up to seven bytes lie in the cell
+// all the same.
 //
 // A value is replaced, never changed. A visitor reads it where it lies, inside an epoch, which keeps it readable. So
 // the visitor may be long, but it must not call the map: epochs do not nest.
@@ -18,7 +19,9 @@
 
 #include "indexes/sized.h"
 #include "indexes/sized_evict.h"
+#include "indexes/sized_vectors.h"
 #include "library/values.h"
+#include "library/vectors.h"
 #include "src/base/spec.h"
 #include "src/memory/memory_config.h"
 #include "src/memory/values.h"
@@ -45,9 +48,21 @@ struct SizedForms<std::vector<std::byte>> {
   static std::vector<std::byte> copy(ByteSpan bytes) { return {bytes.begin(), bytes.end()}; }
 };
 
+template <vectors::ElementType T>
+struct SizedForms<std::vector<T>> {
+  using View = VectorView<T>;
+  static ByteSpan bytes(const View& value) { return value.bytes(); }
+  static View view(ByteSpan bytes) { return View(bytes); }
+  static std::vector<T> copy(ByteSpan bytes) { return view(bytes).copy(); }
+};
+
 template <class T>
 concept LargeValue = std::is_trivially_copyable_v<T> && !CellValue<T> && !std::same_as<T, std::string_view> &&
                      !std::same_as<T, ByteSpan>;
+
+/// A value that may have any number of bytes.
+template <class T>
+concept AnySizeValue = requires { typename SizedForms<T>::View; } && !LargeValue<T>;
 
 template <LargeValue T>
 struct SizedForms<T> {
@@ -65,6 +80,7 @@ struct SizedForms<T> {
 template <class T>
 struct InStore {
   static constexpr bool kInStore = true;
+  static constexpr bool kHoldsVectors = AnySizeValue<T>;
   using Forms = SizedForms<T>;
   template <class Pairs>
   using Index = Sized<Pairs>;
@@ -86,6 +102,7 @@ struct InStore {
   }
 
   static ByteSpan stored(const View& value) { return Forms::bytes(value); }
+  static T copy(ByteSpan bytes) { return Forms::copy(bytes); }
 
   template <class Sized, class Me>
   static std::optional<Value> find(const Sized& index, Me& me, typename Sized::Raw key) {
@@ -159,6 +176,17 @@ struct InStore {
       return now && std::ranges::equal(*now, next) ? Change::leave() : Change::to(next);
     });
     return done;
+  }
+
+  /// Calls f(bytes) for the bytes of a value.
+  template <class Sized, class Me, class F>
+  static bool read(const Sized& index, Me& me, typename Sized::Raw key, const F& f) {
+    return index.find(me, key, f);
+  }
+  template <class Sized, class Me, class Before, class After>
+  static vectors::Status update_vector(Sized& index, Me& me, typename Sized::Raw key, const vectors::Update& update,
+                                       const Before& before, const After& after) {
+    return sized::update_vector(index, me, key, update, before, after);
   }
 };
 

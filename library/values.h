@@ -19,6 +19,10 @@
 //     kInStore                       true if values lie in a store. Then there are also:
 //     use(index, me, key, f)         as visit, and marks the value as used
 //     evict(index, me, hand, most, evicted)   a step of a cache's clock hand
+//     kHoldsVectors                  true if values can be vectors of numbers (vectors.h). Then there is also:
+//     copy(bytes)                    the value that these bytes are
+//     read(index, me, key, f)        calls f(bytes); returns true if the key is present
+//     update_vector(index, me, key, update, before, after)
 //
 // InCell keeps a trivially copyable value of up to eight bytes in the cell of the index. A change is one attempt.
 #include <algorithm>
@@ -54,6 +58,7 @@ concept CellValue = std::is_trivially_copyable_v<Value> && sizeof(Value) <= size
 template <CellValue T>
 struct InCell {
   static constexpr bool kInStore = false;
+  static constexpr bool kHoldsVectors = false;
   template <class Pairs>
   using Index = Pairs;
   using Value = T;

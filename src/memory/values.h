@@ -99,16 +99,22 @@ class Values {
   /// the blank is too small, or the value longer than kMostBytes. Neither allocates nor throws, so an attempt may call
   /// it. The blank is not published yet, and may be filled again.
   [[nodiscard]] static std::optional<u64> fill(u64 blank, ByteSpan first, ByteSpan second) noexcept {
-    const u64 size = size_of(first, second);
+    return fill(blank, size_of(first, second), [&](std::span<std::byte> to) { join(to.data(), first, second); });
+  }
+  /// Does the same for a value of `size` bytes, which `write(std::span<std::byte>)` writes. What `write` throws, fill
+  /// throws; the blank may be filled again.
+  template <class Write>
+    requires std::invocable<const Write&, std::span<std::byte>>
+  [[nodiscard]] static std::optional<u64> fill(u64 blank, u64 size, const Write& write) {
     if (size <= kMostShort) {
       u64 word = short_of(size);
-      join(bytes_in(word), first, second);
+      write(std::span(bytes_in(word), size));
       return word;
     }
     Header* const header = header_of(blank);
     if (size > kMostBytes || kHeader + size > allocated(header->shape)) return std::nullopt;
     header->shape = (header->shape & ~kSizeMask) | static_cast<u32>(size);
-    join(bytes_behind(header), first, second);
+    write(std::span(bytes_behind(header), size));
     return blank;
   }
 
@@ -145,6 +151,12 @@ class Values {
     return {bytes_behind(header), header->shape & kSizeMask};
   }
   static ByteSpan bytes_in_attempt(u64&& word) = delete;
+  /// Returns the bytes of a value, to change them where they lie. The caller is alone with the value: no other thread
+  /// may read it meanwhile. Those of a short one lie in `word` itself, which the caller then stores.
+  [[nodiscard]] static std::span<std::byte> own_bytes(u64& word) noexcept {
+    const u64 size = bytes_in_attempt(word).size();
+    return {is_short(word) ? bytes_in(word) : bytes_behind(header_of(word)), size};
+  }
   /// Prefetches a long value, or its first 8 lines.
   static void prefetch(u64 word) {
     if (is_short(word)) return;
