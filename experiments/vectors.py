@@ -6,6 +6,7 @@ A run is one contender and one operation (library/bench/vectors.cc):
 
     map        a map whose values are vectors of f32, by update_vector and reduce_vector
     in-place   a map under one lock (spin) whose vectors change where they lie
+    batch, in-place-batch   the same two, with updates in batches of 16
     modify     the first map, by modify, which copies the vector twice more
     bare       the same vectors in an array, changed where they lie by the same kernels, in the same order
     bare-copy  the same, but an update writes another vector, as the map does
@@ -38,8 +39,8 @@ from kept import Runs, parse, shown
 
 TREE = pathlib.Path(__file__).resolve().parents[1]
 FOLDER = TREE / "experiments/results/vectors"
-CONTENDERS = ("map", "in-place", "modify", "bare", "bare-copy", "elements")
-OURS = ("map", "in-place")
+CONTENDERS = ("map", "in-place", "batch", "in-place-batch", "modify", "bare", "bare-copy", "elements")
+OURS = ("map", "in-place", "batch", "in-place-batch")
 OPERATIONS = ("update", "each", "mix", "reduce")
 BYTES = (4 << 10, 64 << 10)
 TOTAL = {"quick": (64 << 20,), "full": (1 << 20, 256 << 20)}
@@ -66,7 +67,8 @@ def points_of(mode):
     """Returns the points of a mode. Those of `elements` are of a smaller total, and are compared with all."""
     points = []
     for operation, size, threads in itertools.product(OPERATIONS, BYTES, threads_of(mode)):
-        points += [Point(contender, operation, size, total, threads) for contender in CONTENDERS[:-1] for total in TOTAL[mode]]
+        points += [Point(contender, operation, size, total, threads) for contender in CONTENDERS[:-1] for total in TOTAL[mode]
+                   if operation in ("update", "each") or not contender.endswith("batch")]   # only updates come in batches
         points.append(Point("elements", operation, size, OF_ELEMENTS[mode], threads))
     return points
 
@@ -105,14 +107,14 @@ def report(runs):
     ours.sort(key=lambda point: (point.threads, point.total, point.bytes, OPERATIONS.index(point.operation), OURS.index(point.contender)))
     kernels = sorted({outcome["kernel"] for outcome in runs.kept.values()})
     lines = [f"kernel: {', '.join(kernels)}", "",
-             f"{'':51} {'GB/s':>20} {f'of bare (>= {OF_BARE})':>26} {'of bare-copy':>20} {f'of elements (>= {OF_ELEMENT_KEYS})':>32} {'of modify':>20}"]
+             f"{'':57} {'GB/s':>20} {f'of bare (>= {OF_BARE})':>26} {'of bare-copy':>20} {f'of elements (>= {OF_ELEMENT_KEYS})':>32} {'of modify':>20}"]
     for point in ours:
         of = {other: runs.ratios(point, replace(point, contender=other), "elements_s") for other in ("bare", "bare-copy", "modify")}
         elements = [other for other in runs.points()
                     if other.contender == "elements" and replace(other, contender=point.contender, total=point.total) == point]
         by_key = runs.ratios(point, elements[0], "elements_s") if elements else []
         rate = [value / 1e9 for value in runs.values(point, "bytes_s")]
-        lines.append(f"{point.contender:8} {words_of(point):42} {shown(rate, 1):>20} {with_bar(of['bare'], OF_BARE):>26} {shown(of['bare-copy'], 2):>20} "
+        lines.append(f"{point.contender:14} {words_of(point):42} {shown(rate, 1):>20} {with_bar(of['bare'], OF_BARE):>26} {shown(of['bare-copy'], 2):>20} "
                      f"{with_bar(by_key, OF_ELEMENT_KEYS):>32} {shown(of['modify'], 2):>20}")
     return "\n".join(lines) + "\n"
 

@@ -42,7 +42,8 @@ struct InPlaceStore : private InStore<T> {
   using Index = Sized<Pairs>;
   using Value = T;
   using View = typename Base::View;
-  using Base::bytes, Base::copy, Base::erase, Base::stored, Base::update, Base::upsert, Base::upsert_batch;
+  using Base::bytes, Base::copy, Base::erase, Base::prefetch, Base::stored, Base::update, Base::upsert,
+      Base::upsert_batch;
 
   template <class Pairs>
   static Index<Pairs> make(const Spec& policy, const MemoryConfig& memory) {

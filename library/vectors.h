@@ -8,6 +8,8 @@
 // The value is a std::vector of such a type, a std::vector<std::byte> or a std::string. An operation says the type of
 // the elements; its bytes are taken as such. Each operation is atomic over its value: no thread sees a part of an
 // update. All functions are those of src/vector (update.h, reduce.h, filter.h), run where the values lie.
+#include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstring>
 #include <span>
@@ -88,7 +90,23 @@ class VectorOperations {
     constexpr auto nothing = [](ByteSpan) {};
     return Kind::update_vector(index(), member().me, Forms::raw(key), update, nothing, nothing);
   }
-  /// Does the same, and returns a copy of the vector before or after.
+  /// Sets statuses[i] to what update_vector(keys[i], updates[i]) returns, one after the other. The cache misses of some
+  /// keys, and of the beginnings of their vectors, overlap before them. If an operation throws, the earlier ones stay
+  /// done. All spans have an element for each key.
+  void update_vector_batch(std::span<const typename Forms::View> keys, std::span<const VectorUpdate> updates,
+                           std::span<VectorStatus> statuses)
+    requires(kHoldsVectors)
+  {
+    constexpr std::size_t kGroup = 16;  // their beginnings leave half of a first-level cache free
+    for (std::size_t first = 0; first < keys.size(); first += kGroup) {
+      const std::size_t count = std::min(kGroup, keys.size() - first);
+      std::array<typename Forms::Raw, kGroup> raws;
+      for (std::size_t i = 0; i < count; ++i) raws[i] = Forms::raw(keys[first + i]);
+      Kind::prefetch(index(), member().me, std::span<const typename Forms::Raw>(raws).first(count));
+      for (std::size_t i = first; i < first + count; ++i) statuses[i] = update_vector(keys[i], updates[i]);
+    }
+  }
+  /// Does what update_vector does, and returns a copy of the vector before or after.
   [[nodiscard]] FetchedVector<typename Kind::Value> fetch_update_vector(typename Forms::View key,
                                                                         const VectorUpdate& update, Fetch which)
     requires(kHoldsVectors)

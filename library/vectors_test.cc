@@ -124,6 +124,33 @@ TEST_CASE("An update of a vector is atomic under every kind of policy") {
   check_atomic<Map<u64, InPlace<std::vector<i64>>, Cuckoo, RwSpin>>();
 }
 
+template <class TestedMap>
+void check_batch() {
+  constexpr u64 kKeys = 37;
+  TestedMap map;
+  std::vector<u64> keys;
+  std::vector<VectorUpdate> updates;
+  for (u64 key = 0; key < kKeys; ++key) {
+    if (key != 30) map.insert(key, Floats(key, 1.f));
+    keys.push_back(key);
+    updates.emplace_back(UpdateFunction::kAdd, static_cast<float>(key));
+  }
+  keys.push_back(5);  // again
+  updates.emplace_back(UpdateFunction::kXor, 1.f);
+  std::vector<VectorStatus> statuses(keys.size());
+  map.update_vector_batch(keys, updates, statuses);
+  for (u64 key = 0; key < kKeys; ++key) {
+    CHECK(statuses[key] == (key == 30 ? VectorStatus::kAbsent : VectorStatus::kDone));
+    if (key != 30) CHECK(map.find(key) == Floats(key, 1.f + static_cast<float>(key)));
+  }
+  CHECK(statuses[kKeys] == VectorStatus::kUnsuited);
+}
+
+TEST_CASE("A batch of updates of vectors is one after the other") {
+  check_batch<Map<u64, Floats, Cuckoo>>();
+  check_batch<Map<u64, InPlace<Floats>, Chained, Mutex>>();
+}
+
 TEST_CASE("A vector that changes in place is updated, read, replaced and erased") {
   Map<u64, InPlace<Floats>, Chained, Mutex> map;
   CHECK(map.insert(1, Floats{1.5f}));  // lies in the cell

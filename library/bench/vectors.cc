@@ -4,6 +4,7 @@
 //
 // CONTENDER   map        a map whose values are vectors of f32, by its operations on vectors
 //             in-place   a map under one lock whose vectors change where they lie
+//             batch, in-place-batch   the same two, with updates in batches of 16 vectors
 //             modify     the first map, by modify, which copies the vector twice
 //             bare       the vectors in an array, changed where they lie: what the machine can do
 //             bare-copy  the same, but an update writes another vector, as the map does
@@ -40,13 +41,14 @@ namespace {
 using vectors::f32;
 using vectors::f64;
 
-enum class Contender { kMap, kInPlace, kModify, kBare, kBareCopy, kElements };
+enum class Contender { kMap, kInPlace, kBatch, kInPlaceBatch, kModify, kBare, kBareCopy, kElements };
 enum class Operation { kUpdate, kEach, kMix, kReduce };
 
 }  // namespace
 
 template <>
-inline constexpr std::array kWords<Contender>{"map"sv, "in-place"sv, "modify"sv, "bare"sv, "bare-copy"sv, "elements"sv};
+inline constexpr std::array kWords<Contender>{"map"sv,    "in-place"sv, "batch"sv,     "in-place-batch"sv,
+                                              "modify"sv, "bare"sv,     "bare-copy"sv, "elements"sv};
 template <>
 inline constexpr std::array kWords<Operation>{"update"sv, "each"sv, "mix"sv, "reduce"sv};
 
@@ -98,10 +100,20 @@ struct ChangedInPlace {
 template <class Vectors>
 class Mapped {
  public:
-  explicit Mapped(const Setting& setting) : modifies_(setting.contender == Contender::kModify) {
+  explicit Mapped(const Setting& setting)
+      : modifies_(setting.contender == Contender::kModify),
+        batches_(setting.contender == Contender::kBatch || setting.contender == Contender::kInPlaceBatch),
+        pending_(setting.threads) {
     for (u64 i = 0; i < setting.count(); ++i) map_.insert(i, std::vector<f32>(setting.elements(), f32(i)));
   }
-  f64 update(u64 i, u64, const VectorUpdate& update) {
+  f64 update(u64 i, u64 thread, const VectorUpdate& update) {
+    if (batches_) {
+      Pending& pending = pending_[thread];
+      pending.keys[pending.count++] = i;
+      pending.updates.push_back(update);
+      if (pending.count == kBatch) flush(pending);
+      return 0;
+    }
     if (!modifies_) {
       if (map_.update_vector(i, update) != VectorStatus::kDone) std::abort();
       return 0;
@@ -121,7 +133,22 @@ class Mapped {
   }
 
  private:
-  const bool modifies_;
+  static constexpr std::size_t kBatch = 16;
+  struct alignas(kFalseSharingBytes) Pending {
+    std::array<u64, kBatch> keys;
+    std::vector<VectorUpdate> updates;
+    std::size_t count = 0;
+  };
+  void flush(Pending& pending) {
+    std::array<VectorStatus, kBatch> statuses;
+    map_.update_vector_batch(pending.keys, pending.updates, statuses);
+    if (std::ranges::count(statuses, VectorStatus::kDone) != kBatch) std::abort();
+    pending.updates.clear();
+    pending.count = 0;
+  }
+
+  const bool modifies_, batches_;
+  std::vector<Pending> pending_;
   typename Vectors::Type map_;
 };
 
@@ -263,10 +290,11 @@ Setting setting_of(std::span<char*> words) {
 
 int measure(const Setting& setting) {
   const bool bare = setting.contender == Contender::kBare || setting.contender == Contender::kBareCopy;
-  const Rate rate = setting.contender == Contender::kElements  ? run<Elements>(setting)
-                    : bare                                     ? run<Bare>(setting)
-                    : setting.contender == Contender::kInPlace ? run<Mapped<ChangedInPlace>>(setting)
-                                                               : run<Mapped<Replaced>>(setting);
+  const bool in_place = setting.contender == Contender::kInPlace || setting.contender == Contender::kInPlaceBatch;
+  const Rate rate = setting.contender == Contender::kElements ? run<Elements>(setting)
+                    : bare                                    ? run<Bare>(setting)
+                    : in_place                                ? run<Mapped<ChangedInPlace>>(setting)
+                                                              : run<Mapped<Replaced>>(setting);
   const double vectors_s = static_cast<double>(rate.vectors) / rate.processor_seconds;
   std::printf(
       "{\"vectors_s\": %.6g, \"elements_s\": %.6g, \"bytes_s\": %.6g, \"wall_vectors_s\": %.6g, \"kernel\": "

@@ -4,7 +4,7 @@
 //     struct Halve {
 //       static constexpr std::string_view kName = "halve";
 //       template <class T>
-//       static T apply(T element, T operand) { return element / 2; }     // the element that shall be there
+//       static T apply(T element, T) { return element / 2; }     // the element that shall be there
 //     };
 //
 // It is compiled for every type of elements, by every kernel. So `apply` is arithmetic without branches that the
