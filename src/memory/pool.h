@@ -46,7 +46,6 @@
 #include <algorithm>
 #include <atomic>
 #include <bit>
-#include <cstring>
 #include <mutex>
 #include <new>
 #include <optional>
@@ -56,6 +55,7 @@
 #include "src/base/owned_count.h"
 #include "src/base/types.h"
 #include "src/memory/chunk_source.h"
+#include "src/memory/range.h"
 #include "src/memory/sharing.h"
 
 namespace latchlab {
@@ -78,12 +78,7 @@ class alignas(kFalseSharingBytes) Pool {
   /// Free blocks for all pools of a memory.
   class Exchange;
 
-  /// Addresses whose beginning is usable memory, for an array that grows in place (extend).
-  struct Range {
-    typename M::Mutex mutex;  // guards the rest
-    ChunkSource::Chunk space;
-    u64 usable = 0;
-  };
+  using Range = latchlab::Range<M>;
 
   Pool(ChunkSource& source, Exchange& exchange)
       : malloc_(source.config().alloc == MemoryConfig::Alloc::kMalloc),
@@ -121,25 +116,14 @@ class alignas(kFalseSharingBytes) Pool {
   /// Returns the number of usable bytes, which is less than `wanted` when memory is out. Any thread may extend a range
   /// that others use or extend. Must not be called inside a transaction.
   [[nodiscard]] u64 extend(Range& range, u64 wanted, u64 most) {
-    const std::lock_guard lock(range.mutex);
-    if (wanted <= range.usable) return range.usable;
-    if (wanted > most) return range.usable;
-    if (!source_.has_pages()) return extend_by_machine(range, most);
-    if (range.space.start == nullptr) range.space = source_.reserve(source_.rounded(most));
-    const u64 to = source_.rounded(wanted);
-    if (to > range.space.bytes || !source_.commit(range.space, range.usable, to)) return range.usable;
-    live_ += to - range.usable;
-    return range.usable = to;
+    const auto extended = range.extend(source_, wanted, most);
+    live_ += extended.gained;
+    return extended.usable;
   }
   /// Frees a range, which no other thread uses.
   void free(Range& range) {
     live_ -= range.usable;
-    if (source_.has_pages()) {
-      if (range.space.start != nullptr) source_.release(range.space, range.usable);
-    } else if (range.space.start != nullptr) {
-      source_.refund(range.usable);
-      M::deallocate(range.space.start, range.space.bytes);
-    }
+    range.release(source_);
   }
 
   /// Makes sure that the next attempt finds kAttemptBytes, and one more block of `extra` bytes, without calling the
@@ -528,22 +512,6 @@ class alignas(kFalseSharingBytes) Pool {
     }
     live_ += size;
     return chunk.start;
-  }
-
-  /// Takes a range from a machine without pages, all of it at once.
-  [[gnu::noinline]] u64 extend_by_machine(Range& range, u64 most) {
-    if (FailurePlan* const plan = source_.config().fail; plan != nullptr && plan->fails()) return 0;
-    if (!source_.charge(most)) return 0;
-    void* const start = M::allocate(most);
-    if (start == nullptr) {
-      source_.refund(most);
-      return 0;
-    }
-    M::unpoison(start, most);
-    std::memset(start, 0, most);
-    range.space = {start, most};
-    live_ += most;
-    return range.usable = most;
   }
 
   [[gnu::noinline]] void free_slowly(void* block, u64 bytes) {
