@@ -7,7 +7,8 @@
 // The buckets are fixed. Chunks go to shards, of which each bucket has one. A shard divides its chunk into lines, two
 // units each, and a line into two records (the paper's split). Lines and records that are freed go to lists of the same
 // shard, so none of them gains what another loses. Records do not become lines again: the paper merges them seldom, by
-// a sort of all that are free.
+// a sort of all that are free. src/memory/slabs.h does so, but cannot serve an attempt: a move takes a mutex, and no
+// restart or abort would undo it. A shard is made of cells, which the attempt upgrades.
 //
 // A block is free for others at once, without a grace period:
 //   1. All blocks stay mapped, and their fields stay cells, so a late reader sees numbers, whatever is there.

@@ -6,6 +6,8 @@
 //     Sharing{.classes = Sharing::Classes::kPowers, .least = 32, .kept_bytes = 2048 * 512, .kept_blocks = 2048,
 //             .moved_blocks = 512}
 //
+// but without their splits and merges, which slabs.h has.
+//
 // With malloc there are no classes and nothing to share.
 #include <algorithm>
 #include <limits>
