@@ -11,6 +11,7 @@
 //
 // So entries of all classes are numbers in the order of their addresses, which one sort finds. 32 bits reach 2^31
 // units, as those of KV-Direct: 64 GiB.
+#include <array>
 #include <bit>
 
 #include "src/base/types.h"
@@ -44,6 +45,15 @@ static_assert(entry_of(6, 1) - half_of(entry_of(6, 1)) == entry_of(6, 0) &&
 
 /// A bit for each entry: the map of 64 numbers, those of 32 units.
 inline constexpr u32 kEntriesOfMap = 64;
+
+/// The numbers in a map that can be entries of each class.
+inline constexpr std::array<u64, kClasses> kOfClass = [] {
+  std::array<u64, kClasses> maps{};
+  for (u32 entry = 1; entry < kEntriesOfMap; ++entry) {
+    if (class_of(entry) < kClasses) maps[class_of(entry)] |= u64{1} << entry;
+  }
+  return maps;
+}();
 
 /// Joins the buddies in a map: two entries of a class, below the largest, that are the halves of one. What was joined
 /// is joined again. The blocks of the entries do not overlap. O(1).

@@ -24,7 +24,7 @@
 // so on; of the largest, it takes blocks from the unused part of the region.
 //
 // Merging is lazy. Frees only put entries aside. A merge takes all entries but those of the largest class, sorts them
-// by address, joins buddies, and puts the results back, so that the lowest addresses are taken first. Three calls
+// by address, joins buddies, and puts the results back, so that low addresses are taken first. Three calls
 // merge:
 //
 //     merge()       the caller decides when
@@ -236,6 +236,31 @@ class Slabs {
     u32* entries;
   };
 
+  /// Entries of a class on their way from a merge to the stack, a move and those of a map.
+  struct Outbox {
+    static constexpr u32 kStep = 4;
+
+    /// Adds the entries of a map whose first number is `first`. Writes a few at a time, and more than there are, since
+    /// processors cannot guess how many there are.
+    [[gnu::always_inline]] void add(u32 first, u64 map) {
+      u32* to = entries.data() + count;
+      count += static_cast<u32>(std::popcount(map));
+      for (; map != 0; to += kStep) {
+        for (u32 i = 0; i < kStep; ++i, map &= map - 1)
+          to[i] = first + static_cast<u32>(std::countr_zero(map | u64{1} << 63));
+      }
+    }
+    /// Puts a move on the stack.
+    void send(Stack& stack) {
+      stack.push(std::span(entries).template first<kMoved>());
+      count -= kMoved;
+      std::copy_n(entries.begin() + kMoved, count, entries.begin());
+    }
+
+    u32 count = 0;
+    std::array<u32, kMoved + slab::kEntriesOfMap / 2 + kStep> entries;
+  };
+
   static MemoryConfig for_stacks(MemoryConfig config) {
     config.alloc = MemoryConfig::Alloc::kArena;  // most of a stack is never used, so nothing touches it before
     config.thp = false;
@@ -335,18 +360,9 @@ typename Slabs<M>::Merged Slabs<M>::merge_alone() {
   }
   const auto sorted = radix_sort(std::span(buffer.entries, size), std::span(buffer.entries + most, size), kBitsOfPart);
 
-  std::array<std::array<u32, kMoved>, slab::kClasses> moves;
-  std::array<u32, slab::kClasses> counts{};
+  std::array<Outbox, slab::kClasses> outboxes;
   u64 left = 0;
-  const auto put_back = [&](u32 entry) __attribute__((always_inline)) {
-    const u32 size_class = slab::class_of(entry);
-    moves[size_class][counts[size_class]++] = entry;
-    ++left;
-    if (counts[size_class] != kMoved) return;
-    stacks_[size_class].push(moves[size_class]);
-    counts[size_class] = 0;
-  };
-  // From the highest address to the lowest, so that the lowest is taken first.
+  // From the highest map to the lowest, so that low addresses are taken first.
   for (u64 at = size; at != 0;) {
     const u32 part = sorted[at - 1] >> kBitsOfPart;
     for (; at != 0 && sorted[at - 1] >> kBitsOfPart == part; --at) {
@@ -355,15 +371,17 @@ typename Slabs<M>::Merged Slabs<M>::merge_alone() {
     }
     for (u32 number = kMapsOfPart; number-- != 0;) {
       if (maps[number] == 0) continue;
-      const u32 first = (part << kBitsOfPart) + number * slab::kEntriesOfMap;
-      for (u64 map = slab::join_buddies(std::exchange(maps[number], 0)), bit = 0; map != 0; map ^= u64{1} << bit) {
-        bit = static_cast<u64>(std::bit_width(map)) - 1;
-        put_back(first + static_cast<u32>(bit));
+      const u64 map = slab::join_buddies(std::exchange(maps[number], 0));
+      left += static_cast<u64>(std::popcount(map));
+      for (u32 size_class = 0; size_class < slab::kClasses; ++size_class) {
+        outboxes[size_class].add((part << kBitsOfPart) + number * slab::kEntriesOfMap,
+                                 map & slab::kOfClass[size_class]);
+        if (outboxes[size_class].count >= kMoved) outboxes[size_class].send(stacks_[size_class]);
       }
     }
   }
   for (u32 size_class = 0; size_class < slab::kClasses; ++size_class)
-    stacks_[size_class].push(std::span(moves[size_class]).first(counts[size_class]));
+    stacks_[size_class].push(std::span(outboxes[size_class].entries).first(outboxes[size_class].count));
   merges_ += size != 0;
   return {.entries = size, .joins = size - left};
 }
