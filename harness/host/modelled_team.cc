@@ -5,11 +5,12 @@
 
 namespace latchlab {
 
-ModelledTeam::ModelledTeam(const model::MachineFile& machine, const model::Placement& places, u64 seed)
+ModelledTeam::ModelledTeam(const model::MachineFile& machine, const model::Placement& places, u64 seed, u32 servers)
     : FiberTeam(0),
-      places_(static_cast<u32>(places.size())),
+      places_(static_cast<u32>(places.size()) - servers),
+      servers_(servers),
       model_(machine, places, seed),
-      costs_(model_, places_),
+      costs_(model_, places_, servers),
       before_(ModelledWorld::get().exchange_costs(&costs_)) {
   outside() = kStartNs;
 }
@@ -17,7 +18,7 @@ ModelledTeam::ModelledTeam(const model::MachineFile& machine, const model::Place
 ModelledTeam::~ModelledTeam() { ModelledWorld::get().exchange_costs(before_); }
 
 void ModelledTeam::begin(u32 threads) {
-  if (threads > places_) {
+  if (threads > places_ || (servers_ != 0 && threads != places_)) {
     throw std::invalid_argument("a modelled team of " + std::to_string(threads) + " threads has " +
                                 std::to_string(places_) + " places");
   }

@@ -12,14 +12,15 @@ namespace latchlab {
 
 class ModelledTeam : public FiberTeam<ModelledWorld> {
  public:
-  /// Places thread i on hardware thread places[i] of the machine. The seed is the model's. Throws InputError if there
-  /// is no such thread. While the team lives, the modelled world tells its model about pages.
-  ModelledTeam(const model::MachineFile& machine, const model::Placement& places, u64 seed);
+  /// Places thread i on hardware thread places[i] of the machine, and the servers of a policy on the last `servers` of
+  /// the places. The seed is the model's. Throws InputError if there is no such thread. While the team lives, the
+  /// modelled world tells its model about pages.
+  ModelledTeam(const model::MachineFile& machine, const model::Placement& places, u64 seed, u32 servers = 0);
   ~ModelledTeam() override;
   ModelledTeam(const ModelledTeam&) = delete;
   ModelledTeam& operator=(const ModelledTeam&) = delete;
 
-  /// Throws std::invalid_argument for more threads than there are places.
+  /// Throws std::invalid_argument for more threads than there are places, or for fewer beside servers.
   void begin(u32 threads) override;
   void load(bool loading) override { costs_.load(loading); }
   void measure() override { model_.restart_account(ticks_outside()); }
@@ -35,7 +36,8 @@ class ModelledTeam : public FiberTeam<ModelledWorld> {
   // 0 for an unset time.
   static constexpr u64 kStartNs = 1000;
 
-  const u32 places_;
+  const u32 places_;  // of the threads
+  const u32 servers_;
   model::Model model_;
   ModelCosts costs_;
   Costs* before_;  // that the world had before

@@ -28,6 +28,7 @@
 #include "src/arch/sanitizer.h"
 #include "src/machine/cells.h"
 #include "src/machine/machine.h"
+#include "src/machine/server_thread.h"
 #include "src/machine/software_transaction.h"
 
 namespace latchlab {
@@ -79,6 +80,7 @@ struct Emulated : Cells<Emulated>, SoftwareTransactions<&EmulatedThread::mine> {
 
   using Mutex = std::mutex;
   using SharedMutex = std::shared_mutex;
+  using ServerThread = SystemServerThread;
 
  private:
   friend Cells<Emulated>;

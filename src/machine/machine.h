@@ -20,6 +20,7 @@
 // destructor.
 #include <concepts>
 #include <cstddef>
+#include <functional>
 #include <string_view>
 
 #include "src/arch/rtm_status.h"
@@ -70,6 +71,17 @@ concept SharedLockable = Lockable<L> && requires(L& lock) {
   lock.unlock_shared();
 };
 
+/// A thread beside those that call an index, for a policy that delegates. It lives as long as the object does.
+template <class S>
+concept ServesBeside = std::constructible_from<S, std::function<void()>> &&
+                       requires(S& server, void (*words)(void (*)(const void*)), bool (*done)()) {
+                         // False where nobody would serve now: then the caller is alone, and does the work itself.
+                         { S::serves() } -> std::same_as<bool>;
+                         // The only legal way for the server to wait. words(watch) calls watch(&atomic) for all that
+                         // done() reads. True once done() is, or false if the server is to end.
+                         { server.wait(words, done) } -> std::same_as<bool>;
+                       };
+
 template <class M>
 concept Machine = requires(typename M::template Atomic<u64>& a, void* p, void (*body)(), bool (*done)(u64)) {
   { M::kName } -> std::convertible_to<std::string_view>;
@@ -84,6 +96,7 @@ concept Machine = requires(typename M::template Atomic<u64>& a, void* p, void (*
   requires CellRow<typename M::template RacyRow<u8, 16>>;
   requires Lockable<typename M::Mutex>;  // the system's locks: a waiting thread is descheduled
   requires SharedLockable<typename M::SharedMutex>;
+  requires ServesBeside<typename M::ServerThread>;
   typename M::Elision;  // a policy holds one for as long as it may start transactions
 
   { M::transact(body) } -> std::same_as<u32>;  // kCommitted, or the abort status; the body may have run in part

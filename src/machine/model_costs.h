@@ -1,8 +1,10 @@
 #pragma once
 // The costs of a modelled processor (src/model/model.h), as a modelled world asks for them.
 //
-// Fibers beyond the model's threads are no threads of its processor: they watch the others, and take no time. While it
-// loads, no time passes either: a loader runs until it waits, and the model learns which thread has written which page.
+// Fibers 0 to T - 1 are the first T threads of the processor. Fiber T is no thread of it: it watches the others, and
+// takes no time. Those behind it are servers (simulated_world.h), each the next thread, as far as the model has any.
+// While it loads, no time passes either: a loader runs until it waits, and the model learns which thread has written
+// which page.
 //
 // A structure whose line conflicted is the size of a block, or a line outside of all blocks (structure_of_line).
 //
@@ -21,8 +23,9 @@ class ModelCosts final : public Costs {
   static constexpr u64 kPauseTicks = 4 * model::kTicksPerNs;    // about ten cycles
   static constexpr u64 kYieldTicks = 500 * model::kTicksPerNs;  // a system call that switches to no other thread
 
-  /// For fibers 0 to `threads` - 1, which are the threads of `processor`; it must outlive this.
-  ModelCosts(model::Model& processor, u32 threads) : model_(processor), threads_(threads) {}
+  /// For fibers 0 to `threads` - 1 and `servers` more; all are the threads of `processor`, which must outlive this.
+  ModelCosts(model::Model& processor, u32 threads, u32 servers = 0)
+      : model_(processor), threads_(threads), servers_(servers) {}
 
   /// Returns the structure of a conflict in a line outside of all blocks; that of a block is its size.
   static constexpr u64 structure_of_line(u64 line) { return line | kLine; }
@@ -46,11 +49,18 @@ class ModelCosts final : public Costs {
   void unmapped(u64 address, u64 bytes) override { model_.unmapped(address, bytes); }
 
  private:
-  bool takes_time(u32 fiber) const { return !loading_ && fiber < threads_; }
+  static constexpr u32 kNoThread = ~0u;
+  /// Returns the thread of the processor that a fiber is.
+  u32 thread_of(u32 fiber) const {
+    if (fiber < threads_) return fiber;
+    return fiber > threads_ && fiber <= threads_ + servers_ ? fiber - 1 : kNoThread;
+  }
+  u32 fiber_of(u32 thread) const { return thread < threads_ ? thread : thread + 1; }
+  bool takes_time(u32 fiber) const { return !loading_ && thread_of(fiber) != kNoThread; }
   u64 note_ended(model::Ticks ticks);
 
   model::Model& model_;
-  const u32 threads_;
+  const u32 threads_, servers_;
   bool loading_ = false;
   u64 start_ = 0;
   std::vector<EndedTransaction> ended_;

@@ -73,6 +73,31 @@ u64 ns_of_additions(const model::Placement& places, bool shared) {
   });
 }
 
+TEST_CASE("model costs: what a server does takes time, and the fiber between it and the threads takes none",
+          "[machine]") {
+  ModelledWorld& world = ModelledWorld::get();
+  world.reset();
+  model::Model processor(haswell(), {0, 1, 2}, 1);
+  ModelCosts costs(processor, 2, 1);
+  Hot counter;
+  u64 of_server = 0, of_watcher = 0;
+  const std::function<void()> serve = [&] {
+    for (u32 i = 0; i < 200; ++i) counter.value.fetch_add(1, kRelaxed);
+    of_server = Modelled::now();
+  };
+  world.add_server(serve);
+  const auto outcome = world.run(3, costs, kManyEvents, [&](u32 fiber) {
+    if (fiber < 2) return;
+    for (u32 i = 0; i < 200; ++i) counter.value.fetch_add(1, kRelaxed);
+    of_watcher = Modelled::now();
+  });
+  world.remove_server(serve);
+  CHECK(outcome.failure == "");
+  CHECK(counter.value.load(kRelaxed) == 400);
+  CHECK(of_watcher == 0);
+  CHECK(of_server > 400);
+}
+
 TEST_CASE("model costs: a hot counter is slower with threads and with distance", "[machine]") {
   const u64 alone = ns_of_additions({0}, true);
   CHECK(ns_of_additions(first_places(56), false) < 3 * alone);

@@ -20,6 +20,7 @@
 #include "src/arch/sanitizer.h"
 #include "src/machine/cells.h"
 #include "src/machine/machine.h"
+#include "src/machine/server_thread.h"
 
 namespace latchlab {
 
@@ -30,6 +31,7 @@ struct Native : Cells<Native> {
 
   using Mutex = std::mutex;
   using SharedMutex = std::shared_mutex;
+  using ServerThread = SystemServerThread;
 
   struct Elision {};
 

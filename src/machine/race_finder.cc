@@ -38,7 +38,7 @@ std::string run_schedule(const race_detail::Scenario& scenario, const RaceOption
   if (seed % 2 == 0) {
     costs = std::make_unique<RandomCosts>(seed);
   } else {
-    costs = std::make_unique<PriorityCosts>(seed, options.fibers);
+    costs = std::make_unique<PriorityCosts>(seed, options.fibers + world.servers());
   }
   const auto outcome = world.run(options.fibers, *costs, options.event_limit, [&](u32 id) {
     if (options.abort_rate > 0) {
@@ -102,6 +102,7 @@ RaceReport race_detail::find_races(const Scenario& scenario, RaceOptions options
     std::string failure = run_schedule(scenario, options, seed, report);
     ++report.schedules;
     if (failure.empty()) continue;
+    World::get().forget_servers();
     if (report.failures++ == 0) {
       report.failing_seed = seed;
       report.message = std::move(failure);

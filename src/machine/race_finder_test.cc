@@ -42,6 +42,62 @@ TEST_CASE("race finder: finds a lost update, and none if the update is atomic", 
   CHECK(good.schedules == 2000);
 }
 
+/// Fibers that ask a server for a number each, and wait for it. The server watches all of their words at once.
+template <bool kStops>
+struct Served {
+  struct Client {
+    Atomic<u32> asked{0}, answer{0};
+  };
+  Client clients[3];
+  u32 calls = 0;
+  Simulated::ServerThread server{[this] { serve(); }};
+
+  void serve() {
+    ++calls;
+    const auto words = [this](const auto& watch) {
+      for (const Client& client : clients) watch(&client.asked);
+    };
+    u32 open = 3;
+    const auto wanted = [&] {
+      for (open = 0; open < 3; ++open) {
+        if (clients[open].asked.load(kAcquire) != clients[open].answer.load(kRelaxed)) return true;
+      }
+      return false;
+    };
+    while (server.wait(words, wanted) && !kStops) {
+      clients[open].answer.store(clients[open].asked.load(kAcquire), kRelease);
+    }
+  }
+  void fiber(u32 id) {
+    for (u32 turn = 1; turn < 4; ++turn) {
+      clients[id].asked.store(turn, kRelease);
+      Simulated::wait_until(clients[id].answer, [&](u32 now) { return now == turn; });
+    }
+  }
+  std::string check() { return calls == 1 ? "" : "the server did not begin once"; }
+};
+
+TEST_CASE("race finder: a server beside the fibers misses no request, and ends when they have returned", "[race]") {
+  const auto good = find_races<Served<false>>({.schedules = 2000});
+  INFO(good.str());
+  CHECK(good.failures == 0);
+  const auto bad = find_races<Served<true>>({.schedules = 10});
+  CHECK(bad.message.starts_with("deadlock: fibers wait for ever: "));
+  CHECK(World::get().servers() == 0);  // although the scenario of a failed schedule is not destroyed
+}
+
+struct BeginsInside {
+  void fiber(u32) {
+    Simulated::ServerThread late([] {});
+  }
+  std::string check() { return ""; }
+};
+
+TEST_CASE("race finder: a server cannot begin in virtual time", "[race]") {
+  CHECK(find_races<BeginsInside>({.schedules = 1}).message.find("a server begins in virtual time") !=
+        std::string::npos);
+}
+
 struct PrefetchingUpdate : AtomicUpdate {
   void fiber(u32 id) {
     for (const Access access : {Access::kRead, Access::kWrite}) {

@@ -42,8 +42,15 @@ VirtualWorld<Traits>::~VirtualWorld() {
 template <class Traits>
 void VirtualWorld<Traits>::reset() {
   memory_.reset();
+  servers_.clear();
   outside_.transaction.reset();
   outside_failure_.clear();
+}
+
+template <class Traits>
+void VirtualWorld<Traits>::add_server(const std::function<void()>& serve) {
+  if (me) throw std::logic_error("a server begins in virtual time, where only the fibers of the run are known");
+  servers_.push_back(&serve);
 }
 
 template <class Traits>
@@ -78,6 +85,7 @@ void VirtualWorld<Traits>::prepare(u32 id) {
   fiber.resting = true;
   fiber.done = false;
   fiber.doomed = false;
+  fiber.asleep = fiber.stirred = false;
   fiber.transaction.reset();
   fiber.lines_read.clear();
   fiber.lines_written.clear();
@@ -91,18 +99,20 @@ void VirtualWorld<Traits>::prepare(u32 id) {
 template <class Traits>
 typename VirtualWorld<Traits>::Outcome VirtualWorld<Traits>::run(u32 fibers, Costs& costs, u64 event_limit,
                                                                  const std::function<void(u32)>& body) {
-  if (fibers > kMaxFibers)
-    throw std::invalid_argument(std::to_string(fibers) + " fibers: a world has room for " + std::to_string(kMaxFibers) +
-                                " at most");
+  if (fibers + servers() > kMaxFibers)
+    throw std::invalid_argument(std::to_string(fibers + servers()) + " fibers: a world has room for " +
+                                std::to_string(kMaxFibers) + " at most");
   outcome_ = {};
   Costs* const outside = exchange_costs(&costs);
   body_ = &body;
   event_limit_ = event_limit;
-  running_ = fibers;
+  asked_for_ = fibers;
+  running_ = fibers + servers();
+  ending_ = false;
   waiters_.clear();
-  leaves_ = std::bit_ceil(fibers);
+  leaves_ = std::bit_ceil(running_);
   keys_.assign(2 * leaves_, kNotRunnable);
-  for (u32 i = 0; i < fibers; ++i) prepare(i);
+  for (u32 i = 0; i < running_; ++i) prepare(i);
   home_.sanitizer_fiber = sanitizer_current_fiber();
   dispatch();
   exchange_costs(outside);
@@ -117,7 +127,11 @@ void VirtualWorld<Traits>::fiber_main(boost::context::detail::transfer_t from) {
     Fiber& fiber = *me;
     fiber.resting = false;
     try {
-      (*world.body_)(fiber.id);
+      if (fiber.id < world.asked_for_) {
+        (*world.body_)(fiber.id);
+      } else {
+        (*world.servers_[fiber.id - world.asked_for_])();
+      }
     } catch (const std::exception& e) {
       world.fail(std::string("an exception left the fiber: ") + e.what());
     } catch (...) {
@@ -179,13 +193,22 @@ void VirtualWorld<Traits>::landed(boost::context::detail::transfer_t from) {
   }
 }
 
-/// Goes home. It is a deadlock if fibers are not done.
+/// Goes home, once the servers have returned. It is a deadlock if other fibers are not done.
 template <class Traits>
 void VirtualWorld<Traits>::end_run() {
   std::string waiting;
-  for (u32 i = 0; i < running_; ++i) {
+  const auto waits = [&](u32 i) {
     if (!fibers_[i]->done) waiting += (waiting.empty() ? "" : ", ") + std::to_string(i);
+  };
+  for (u32 i = 0; i < asked_for_; ++i) waits(i);
+  if (waiting.empty() && !ending_) {
+    ending_ = true;
+    for (u32 i = asked_for_; i < running_; ++i) {
+      if (!fibers_[i]->done) rouse(*fibers_[i], fibers_[i]->clock);
+    }
+    return dispatch();  // comes back here when no server can run
   }
+  for (u32 i = asked_for_; i < running_; ++i) waits(i);
   if (!waiting.empty()) outcome_.failure = "deadlock: fibers wait for ever: " + waiting;
   jump(home_, nullptr);
 }

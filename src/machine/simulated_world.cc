@@ -154,10 +154,29 @@ void VirtualWorld<Traits>::park(const void* p) {
     std::fprintf(stderr, "simulated machine: a wait outside virtual time would last for ever\n");
     std::abort();
   }
+  watch(p);
+  sleep();
+}
+
+template <class Traits>
+void VirtualWorld<Traits>::watch(const void* p) {
   const u32 number = memory_.line_number(p);
   memory_.line(number).waited = true;
   waiters_.push_back({number, me->id});
-  dispatch();
+}
+
+template <class Traits>
+void VirtualWorld<Traits>::sleep() {
+  if (!me->stirred) {
+    me->asleep = true;
+    dispatch();
+  }
+  me->stirred = false;
+}
+
+template <class Traits>
+void VirtualWorld<Traits>::unwatch() {
+  std::erase_if(waiters_, [](const Waiter& waiter) { return waiter.fiber == me->id; });
 }
 
 template <class Traits>
@@ -165,10 +184,20 @@ void VirtualWorld<Traits>::wake(u32 line, u64 stored) {
   std::erase_if(waiters_, [&](const Waiter& waiter) {
     if (waiter.line != line) return false;
     Fiber& sleeper = *fibers_[waiter.fiber];
-    sleeper.clock = costs_->wake(sleeper.id, sleeper.clock, stored);
-    set_key(sleeper.id, sleeper.clock << kIdBits | sleeper.id);
+    if (sleeper.asleep) {
+      rouse(sleeper, costs_->wake(sleeper.id, sleeper.clock, stored));
+    } else {
+      sleeper.stirred = true;
+    }
     return true;
   });
+}
+
+template <class Traits>
+void VirtualWorld<Traits>::rouse(Fiber& sleeper, u64 clock) {
+  sleeper.asleep = false;
+  sleeper.clock = clock;
+  set_key(sleeper.id, clock << kIdBits | sleeper.id);
 }
 
 template <class Traits>

@@ -27,6 +27,9 @@
 //   - by the program's own verdict.
 // The fibers of a failed schedule are abandoned where they are. Their destructors cannot run, because they would access
 // cells of a broken world.
+//
+// Servers are fibers beside those of a run, with the numbers behind theirs. When all others have returned and every
+// server waits, the run is ending: the servers wake up, see it, and return.
 #include <array>
 #include <bit>
 #include <boost/context/detail/fcontext.hpp>
@@ -81,8 +84,16 @@ class VirtualWorld {
   /// Forgets all simulated memory; objects that still live there are gone.
   void reset();
 
-  /// Runs body(0) to body(fibers - 1) until all have returned or the schedule has failed. Throws std::invalid_argument
-  /// for more than kMaxFibers.
+  /// Adds a fiber that calls `serve` once in every run from now on, until it is removed or the world is reset. Throws
+  /// std::logic_error in virtual time.
+  void add_server(const std::function<void()>& serve);
+  void remove_server(const std::function<void()>& serve) { std::erase(servers_, &serve); }
+  /// Removes all servers: those of an object that is not destroyed, since its world is broken.
+  void forget_servers() { servers_.clear(); }
+  u32 servers() const { return static_cast<u32>(servers_.size()); }
+
+  /// Runs body(0) to body(fibers - 1), and the servers, until all have returned or the schedule has failed. Throws
+  /// std::invalid_argument for more than kMaxFibers.
   Outcome run(u32 fibers, Costs& costs, u64 event_limit, const std::function<void(u32)>& body);
 
   // The hooks that cells call before an access to `bytes` bytes at p. If write() returns false, the store or
@@ -126,6 +137,15 @@ class VirtualWorld {
 
   /// Sleeps until the line of p is written. The caller has just seen that its wait is not over.
   void park(const void* p);
+  /// Watches one more line, that of p, for sleep().
+  void watch(const void* p);
+  /// Sleeps until a watched line is written or the run is ending, unless one was since watch(). It does not watch that
+  /// line any more.
+  void sleep();
+  /// Watches no lines any more.
+  void unwatch();
+  /// Returns true if a server is to return.
+  bool ending() const { return ending_; }
   /// Pauses or yields; aborts a transaction.
   void pass(Event event);
   /// Returns true while a fiber runs.
@@ -192,7 +212,9 @@ class VirtualWorld {
     u32 id = 0;
     bool doomed = false;  // another fiber has undone its transaction, and its body has not been left yet
     bool done = true;
-    bool resting = true;  // its stack holds only the loop of fiber_main
+    bool resting = true;   // its stack holds only the loop of fiber_main
+    bool asleep = false;   // it waits for a store to a line
+    bool stirred = false;  // there was a store to a line that it watches, before it slept
     SoftwareTransaction transaction;
     std::vector<u32> lines_read;
     std::vector<u32> lines_written;
@@ -246,6 +268,7 @@ class VirtualWorld {
   void doom(Fiber& victim, u32 status, u64 at);
   void forget_lines(Fiber& fiber);
   void wake(u32 line, u64 stored);
+  void rouse(Fiber& sleeper, u64 clock);
 
   void set_key(u32 fiber, u64 key);
   void dispatch();
@@ -269,7 +292,10 @@ class VirtualWorld {
   std::vector<u64> keys_;    // winner tree: leaf i is clock << kIdBits | i of fiber i, or kNotRunnable
   u32 leaves_ = 1;
   std::vector<Waiter> waiters_;
-  u32 running_ = 0;
+  std::vector<const std::function<void()>*> servers_;
+  u32 asked_for_ = 0;  // fibers of the run that are no servers
+  u32 running_ = 0;    // with the servers
+  bool ending_ = false;
   u64 event_limit_ = 0;
   Costs* costs_ = nullptr;
   const std::function<void(u32)>* body_ = nullptr;

@@ -4,6 +4,9 @@
 //
 // A machine derives from it: Simulated, for the race finder, or Modelled. So both have the same locks, and the same
 // rules of waiting.
+#include <functional>
+#include <utility>
+
 #include "src/machine/cells.h"
 #include "src/machine/machine.h"
 #include "src/machine/simulated_world.h"
@@ -17,6 +20,7 @@ struct VirtualMachine : Cells<Self>, SoftwareTransactions<&WorldOfSelf::get> {
 
   class SharedMutex;
   using Mutex = SharedMutex;  // used in exclusive mode only
+  class ServerThread;
 
   struct Elision {};  // empty: conflicts are detected as they happen, so isolation is always strong
 
@@ -93,6 +97,39 @@ class VirtualMachine<Self, WorldOfSelf>::SharedMutex {
   static constexpr u32 kWriter = ~0u;  // held by a writer; any other word is the number of readers
 
   typename Cells<Self>::template Atomic<u32> word_{0};
+};
+
+/// A fiber of every run, beside those that the run asks for. It ends when all of them have returned. Outside virtual
+/// time there is one thread, and nobody serves.
+template <class Self, class WorldOfSelf>
+class VirtualMachine<Self, WorldOfSelf>::ServerThread {
+ public:
+  /// Throws std::logic_error in virtual time.
+  explicit ServerThread(std::function<void()> serve) : serve_(std::move(serve)) {
+    WorldOfSelf::get().add_server(serve_);
+  }
+  ~ServerThread() { WorldOfSelf::get().remove_server(serve_); }
+  ServerThread(const ServerThread&) = delete;
+  ServerThread& operator=(const ServerThread&) = delete;
+
+  static bool serves() { return WorldOfSelf::inside(); }
+
+  /// Sleeps until a line of the words is written, then looks again. It watches the lines before it looks, so it misses
+  /// no store.
+  template <class Words, class Done>
+  bool wait(const Words& words, const Done& done) {
+    WorldOfSelf& world = WorldOfSelf::get();
+    for (;;) {
+      words([&world](const void* word) { world.watch(word); });
+      const bool over = done();
+      if (!over && !world.ending()) world.sleep();
+      world.unwatch();
+      if (over || world.ending()) return over;
+    }
+  }
+
+ private:
+  const std::function<void()> serve_;
 };
 
 }  // namespace latchlab
