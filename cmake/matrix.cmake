@@ -10,6 +10,7 @@ latchlab_add_policy(spin         HEADER sync/spin.h         TYPE Spin     VARIAN
 latchlab_add_policy(ticket       HEADER sync/ticket.h       TYPE Ticket   VARIANT)
 latchlab_add_policy(mcs          HEADER sync/mcs.h          TYPE Mcs      VARIANT)
 latchlab_add_policy(combine      HEADER sync/combine.h      TYPE Combine  VARIANT)
+latchlab_add_policy(ffwd         HEADER sync/ffwd.h         TYPE Ffwd     VARIANT)
 latchlab_add_policy(rwspin       HEADER sync/rwspin.h       TYPE RwSpin)
 latchlab_add_policy(shared_mutex HEADER sync/shared_mutex.h TYPE SharedMutex VARIANT)
 latchlab_add_policy(tbb-rw       HEADER sync/tbb_rw.h       TYPE TbbRw        MACHINES Native VARIANT)
@@ -33,7 +34,7 @@ if(LATCHLAB_MACHINE STREQUAL "Native")
 endif()
 
 # Policies for an index whose nodes have no room for a version: all whose locks or versions are elsewhere.
-set(outside none atomic mutex spin ticket mcs combine rwspin shared_mutex tbb-rw hle rtm adaptive tbb-spec tbb-spec-rw striped seq)
+set(outside none atomic mutex spin ticket mcs combine ffwd rwspin shared_mutex tbb-rw hle rtm adaptive tbb-spec tbb-spec-rw striped seq)
 
 latchlab_add_index(art           HEADER indexes/art/art.h              TYPE Art           KEYS u64 bytes)
 latchlab_add_index(chained       HEADER indexes/chained/chained.h      TYPE Chained       KEYS u64 bytes)
@@ -53,4 +54,6 @@ latchlab_add_index(absl_flat     HEADER indexes/peers/absl_flat.h      TYPE Absl
 latchlab_add_index(std_unordered HEADER indexes/peers/std_unordered.h  TYPE StdUnordered  KEYS u64 bytes  POLICIES ${alone} NO_CELLS)
 latchlab_add_index(std_map       HEADER indexes/peers/std_map.h        TYPE StdMap        KEYS u64 bytes  POLICIES ${alone} NO_CELLS)
 latchlab_add_index(remote        HEADER indexes/remote/remote.h       TYPE Remote       KEYS u64 bytes  POLICIES own NO_CELLS)
+latchlab_add_index(art_parts     HEADER indexes/art/art.h              TYPE Art           KEYS u64        POLICIES mutex spin mcs IN_PARTS)
+latchlab_add_index(counters      HEADER indexes/counters.h             TYPE CounterArray  KEYS u64        POLICIES own ON_MACHINE)
 latchlab_add_index(null          HEADER indexes/null.h                 TYPE Null          KEYS u64 bytes  POLICIES none)

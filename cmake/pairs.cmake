@@ -4,7 +4,7 @@
 # processors idle.
 #
 #   latchlab_add_index(WORD HEADER header TYPE template [KEYS u64 bytes|hashed] [POLICIES word...] [MEANT_BY word option [value]]
-#                      [NO_CELLS])
+#                      [NO_CELLS | ON_MACHINE | IN_PARTS])
 #     adds an index.
 #     WORD        its name on the command line
 #     HEADER      path, relative to the calling CMakeLists.txt or to latchlab's include root
@@ -14,6 +14,8 @@
 #     POLICIES    default: all but `own`
 #     MEANT_BY    another index and its option that also mean this index, with a value or with any, as Options::kMeantBy says
 #     NO_CELLS    its fields are no cells, so a modelled machine would not see its memory: there it has no pairs
+#     ON_MACHINE  under `own`, TYPE is a class template of <Machine, Key>, and its fields are cells
+#     IN_PARTS    N of them are one index (indexes/partitions.h)
 #   latchlab_add_policy(WORD HEADER header TYPE template [MACHINES Native Emulated Modelled] [VARIANT])
 #     adds a policy.
 #     TYPE        class template of <Machine>
@@ -44,7 +46,7 @@ function(latchlab_add_policy word)
 endfunction()
 
 function(latchlab_add_index word)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "NO_CELLS" "HEADER;TYPE" "KEYS;POLICIES;MEANT_BY")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "NO_CELLS;ON_MACHINE;IN_PARTS" "HEADER;TYPE" "KEYS;POLICIES;MEANT_BY")
   latchlab_check_arguments("latchlab_add_index(${word})")
   get_property(indexes GLOBAL PROPERTY latchlab_indexes)
   get_property(policies GLOBAL PROPERTY latchlab_policies)
@@ -77,6 +79,8 @@ function(latchlab_add_index word)
   set_property(GLOBAL PROPERTY latchlab_index_${word}_policies "${arg_POLICIES}")
   set_property(GLOBAL PROPERTY latchlab_index_${word}_meant_by "${arg_MEANT_BY}")
   set_property(GLOBAL PROPERTY latchlab_index_${word}_no_cells "${arg_NO_CELLS}")
+  set_property(GLOBAL PROPERTY latchlab_index_${word}_on_machine "${arg_ON_MACHINE}")
+  set_property(GLOBAL PROPERTY latchlab_index_${word}_in_parts "${arg_IN_PARTS}")
 endfunction()
 
 function(latchlab_add_harness target)
@@ -217,6 +221,9 @@ function(latchlab_generate_unit out_source out_function target index unit)
   get_property(index_header GLOBAL PROPERTY latchlab_index_${index}_header)
   get_property(index_type GLOBAL PROPERTY latchlab_index_${index}_type)
   get_property(keys GLOBAL PROPERTY latchlab_index_${index}_keys)
+  get_property(on_machine GLOBAL PROPERTY latchlab_index_${index}_on_machine)
+  get_property(in_parts GLOBAL PROPERTY latchlab_index_${index}_in_parts)
+  set(machine_of_own "")
   string(TOLOWER "${LATCHLAB_MACHINE}" machine)
   set(key_type_u64 U64Key)
   set(key_type_bytes BytesKey)
@@ -224,6 +231,15 @@ function(latchlab_generate_unit out_source out_function target index unit)
   set(key_kind_bytes KeyKind::kBytes)
   set(headers harness/loop/registry_add.h "${index_header}")
   set(additions "")
+  set(add add_pair_if_admitted)
+  if(in_parts)
+    list(APPEND headers harness/loop/registry_add_parts.h)
+    set(add add_pair_in_parts_if_admitted)
+  endif()
+  if(on_machine)
+    list(APPEND headers src/machine/${machine}.h)
+    set(machine_of_own "${LATCHLAB_MACHINE}, ")
+  endif()
   foreach(policy IN LISTS ARGN)
     if(NOT policy STREQUAL "own")
       get_property(policy_header GLOBAL PROPERTY latchlab_policy_${policy}_header)
@@ -233,13 +249,13 @@ function(latchlab_generate_unit out_source out_function target index unit)
     foreach(key IN LISTS keys)
       set(words "registry, \"${index}\", \"${policy}\", ${key_kind_${key}}")
       if(policy STREQUAL "own")
-        string(APPEND additions "  add_pair<${index_type}<${key_type_${key}}>>(${words});\n")
+        string(APPEND additions "  add_pair<${index_type}<${machine_of_own}${key_type_${key}}>>(${words});\n")
       elseif(key STREQUAL "hashed")
         string(APPEND additions
           "  add_pair_by_hash_if_admitted<${index_type}, ${policy_type}<${LATCHLAB_MACHINE}>>(registry, \"${index}\", \"${policy}\");\n")
       else()
         string(APPEND additions
-          "  add_pair_if_admitted<${index_type}, ${policy_type}<${LATCHLAB_MACHINE}>, ${key_type_${key}}>(${words});\n")
+          "  ${add}<${index_type}, ${policy_type}<${LATCHLAB_MACHINE}>, ${key_type_${key}}>(${words});\n")
       endif()
     endforeach()
   endforeach()
@@ -264,7 +280,7 @@ function(latchlab_tested out index policy)
   get_property(variant GLOBAL PROPERTY latchlab_policy_${policy}_variant)
   set(${out} FALSE PARENT_SCOPE)
   if(index STREQUAL "chained_line" OR (index STREQUAL "art" AND NOT variant) OR policy MATCHES "^(none|rwspin|rtm|olc|own)$"
-      OR "${index}:${policy}" MATCHES "^art:(atomic|spin|combine|hle)$|^(chained|vip):rowex$|^(memc3|kvdirect):striped$")
+      OR "${index}:${policy}" MATCHES "^art:(atomic|spin|mcs|combine|ffwd|hle)$|^art_parts:spin$|^(chained|vip):rowex$|^(memc3|kvdirect):striped$")
     set(${out} TRUE PARENT_SCOPE)
   endif()
 endfunction()

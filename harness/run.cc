@@ -56,8 +56,10 @@ TrialResult without_run(Status status, const std::string& reason, const Config& 
 TrialResult run_modelled(const Pair& pair, const Plan& plan, Progress& progress) {
   const ModelledMachine& machine = *plan.model;
   ModelledWorld::get().reset();
-  ModelledTeam team(machine.file, plan.seats.cpus,
-                    plan.config.seed);  // before the index takes any memory, whose pages it has to know
+  std::vector<u32> places = plan.seats.cpus;
+  places.insert(places.end(), plan.seats.free.begin(), plan.seats.free.begin() + plan.servers);
+  ModelledTeam team(machine.file, places, plan.config.seed,
+                    plan.servers);  // before the index takes any memory, whose pages it has to know
   if (const auto allocator = modelled_malloc(plan.config.alloc)) {
     ModelledWorld::get().memory().serve_malloc_by(*allocator, plan.pages);
   }

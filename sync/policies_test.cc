@@ -15,6 +15,7 @@
 #include "sync/atomic.h"
 #include "sync/combine.h"
 #include "sync/concepts.h"
+#include "sync/ffwd.h"
 #include "sync/hle.h"
 #include "sync/hybrid.h"
 #include "sync/mcs.h"
@@ -41,8 +42,8 @@ namespace {
 template <class M>
 constexpr bool kRunsOn =
     Policy<None<M>> && Policy<OneAtomic<M>> && Policy<Mutex<M>> && Policy<Spin<M>> && Policy<Ticket<M>> &&
-    Policy<Mcs<M>> && Policy<Combine<M>> && Policy<RwSpin<M>> && Policy<SharedMutex<M>> && Policy<Rtm<M>> &&
-    Policy<Olc<M>> && Policy<Rowex<M>> && Policy<Striped<M>> && Policy<Seq<M>>;
+    Policy<Mcs<M>> && Policy<Combine<M>> && Policy<Ffwd<M>> && Policy<RwSpin<M>> && Policy<SharedMutex<M>> &&
+    Policy<Rtm<M>> && Policy<Olc<M>> && Policy<Rowex<M>> && Policy<Striped<M>> && Policy<Seq<M>>;
 static_assert(kRunsOn<Native> && kRunsOn<Emulated> && kRunsOn<Simulated>);
 static_assert(Policy<TbbRw<Native>> && Policy<TbbSpec<Native>> && Policy<TbbSpecRw<Native>>);
 
@@ -148,6 +149,7 @@ void check_exclusion_on() {
   check_exclusion<Ticket<M>>("ticket", kFairWrites);
   check_exclusion<Mcs<M>>("mcs", kFairWrites);
   check_exclusion<Combine<M>>("combine", kFairWrites);
+  check_exclusion<Ffwd<M>>("ffwd", kFairWrites);
   check_exclusion<RwSpin<M>>();
   check_exclusion<SharedMutex<M>>();
 }
@@ -376,6 +378,7 @@ TEST_CASE("Under the other locks readers exclude each other too") {
   check_readers_exclude<Ticket<Native>>();
   check_readers_exclude<Mcs<Native>>();
   check_readers_exclude<Combine<Native>>();
+  check_readers_exclude<Ffwd<Native>>();
   check_readers_exclude<TbbSpec<Native>>();
 }
 
@@ -452,6 +455,7 @@ TEST_CASE("Running out of memory throws and leaves the lock free") {
   check_out_of_memory<Ticket<Native>>();
   check_out_of_memory<Mcs<Native>>();
   check_out_of_memory<Combine<Native>>();
+  check_out_of_memory<Ffwd<Native>>();
   check_out_of_memory<RwSpin<Native>>();
   check_out_of_memory<SharedMutex<Native>>();
   check_out_of_memory<TbbRw<Native>>();
@@ -564,6 +568,7 @@ TEST_CASE("Policies without options refuse them") {
   check_takes_no_options<Ticket<Native>>();
   check_takes_no_options<Mcs<Native>>();
   check_takes_no_options<Combine<Native>>();
+  check_takes_no_options<Ffwd<Native>>();
   check_takes_no_options<RwSpin<Native>>();
   check_takes_no_options<SharedMutex<Native>>();
   check_takes_no_options<TbbRw<Native>>();

@@ -5,6 +5,8 @@
 #include <string>
 #include <string_view>
 
+#include "src/base/types.h"
+
 namespace latchlab {
 
 struct Promises {
@@ -23,6 +25,9 @@ struct Promises {
   static constexpr bool kExcludes = false;
   /// True if bodies also run as scouts, only to touch pages; a scout's reads are not validated.
   static constexpr bool kScouts = false;
+  /// The threads of its own that the policy runs operations on, beside those that call the index
+  /// (Machine::ServerThread).
+  static constexpr u32 kServers = 0;
   /// Returns the reason why this process cannot do what the policy promises with these options, or nothing if it can.
   static std::optional<std::string> degraded(const auto&) { return {}; }
 };

@@ -394,6 +394,7 @@ class Completion {
     plan_.index_degraded = pair_->index_degraded(config_.index).value_or("");
     plan_.widths = pair_->widths(config_.index);
     plan_.no_reclaim = pair_->no_reclaim;
+    plan_.servers = pair_->servers;
     return "";
   }
 
@@ -404,6 +405,13 @@ class Completion {
         throw NoRoom(fmt::format("--index: {} takes at least {:.0f} GB; {:.1f} GB of memory are available",
                                  config_.index.str(), static_cast<double>(least) / 1e9,
                                  static_cast<double>(memory_available_) / 1e9));
+      });
+    }
+    if (plan_.model && plan_.servers > plan_.seats.free.size()) {
+      fits([&] {
+        throw NoRoom(fmt::format(
+            "--threads: {} has a server beside the threads, which needs a hardware thread of its own: {} has {} in all",
+            config_.sync.name, plan_.model->file.name(), plan_.model->topology.processors.size()));
       });
     }
     const bool fills = mix().fills();

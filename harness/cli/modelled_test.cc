@@ -114,5 +114,28 @@ TEST_CASE("a machine without transactions runs no policy that elides", "[cli]") 
   CHECK(why_not_modelled(plan, pair).empty());
 }
 
+TEST_CASE("a policy with a server needs a hardware thread more than it has threads on a modelled machine", "[cli]") {
+  Registry registry;
+  for (Pair pair : testing::kRegistry.pairs()) {
+    pair.servers = 1;
+    registry.add(std::move(pair));
+  }
+  static const Topology kTopology = Topology::synthetic("pack:1 core:2 pu:1");
+  const auto plan_for = [&](Lines args) {
+    args.insert(args.end(), {"--index=art", "--sync=olc", "--machine=haswell-ep"});
+    const Command command = parse_command_line(
+        args, {.registry = registry, .memory_available = u64{8} << 30, .topology = kTopology, .models = true});
+    return std::get<RunCommand>(command).runs.front();
+  };
+  const Plan plan = plan_for({"--threads=55"});
+  CHECK(plan.servers == 1);
+  CHECK(plan.seats.free == std::vector<u32>{55});
+  const std::string why =
+      "--threads: olc has a server beside the threads, which needs a hardware thread of its own: haswell-ep has 56 in "
+      "all";
+  CHECK(testing::refusal([&] { (void)plan_for({"--threads=56"}); }) == why);
+  CHECK(plan_for({"--threads=56", "--fit"}).skip == why);
+}
+
 }  // namespace
 }  // namespace latchlab

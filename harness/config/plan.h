@@ -24,7 +24,9 @@ struct Seats {
   std::vector<u32> cpus;        ///< the kernel's number of each thread's processor
   u32 processors = 0;           ///< number of distinct processors in `cpus`
   bool oversubscribed = false;  ///< there are more threads than processors that this placement may use
-  bool binds = true;            ///< false if the topology is not this machine's: then no thread is pinned
+  /// Further processors that the placement may use, in its order: seats of a policy's servers on a modelled machine.
+  std::vector<u32> free;
+  bool binds = true;  ///< false if the topology is not this machine's: then no thread is pinned
 
   u32 threads() const { return static_cast<u32>(cpus.size()); }
 };
@@ -50,6 +52,7 @@ struct Plan {
   u64 most_keys = ~u64{0};                                         ///< the number of keys that the index has room for
   std::string index_degraded;      ///< why this process cannot do what the index's options ask for; empty if it can
   std::string own_memory;          ///< why --alloc has no effect on an index with its own memory; empty if it has
+  u32 servers = 0;                 ///< threads of the policy's own, which run operations
   std::string no_reclaim;          ///< why --reclaim has no effect on this policy; empty if it has
   std::string no_distribution;     ///< why --dist has no effect on this workload, which draws no keys; empty if it has
   std::string no_churn;            ///< why --churn has no effect on popularity; empty if it has

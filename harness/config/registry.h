@@ -43,9 +43,11 @@ struct Pair {
   bool many_writers = true;   ///< several threads may write at once
   bool learns = false;        ///< lookups change the index
   bool elides = false;        ///< operations can run without taking the lock, if the processor supports it
+  u32 servers = 0;            ///< threads of the policy's own, which run operations
   bool elides_reads = true;   ///< if `elides`: so can operations that only read
   std::string own_memory;     ///< why --alloc and --hugepages=thp have no effect on the index; empty if they have
   std::string needs;          ///< what must be there besides this process, as in "servers"; empty if nothing
+  bool dense_keys = false;    ///< the index is an array by key
   std::string library;        ///< a peer's library, as build_info().libraries calls it; empty for Latchlab's indexes
   std::string no_erase;       ///< why the index cannot erase; empty if it can
   std::string no_modify;      ///< why the index has no modify; empty if it has

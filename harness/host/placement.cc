@@ -172,6 +172,11 @@ Seats seat(const Topology& topology, const Config& config) {
   out.processors = static_cast<u32>(std::set<u32>(out.cpus.begin(), out.cpus.end()).size());
   out.oversubscribed = out.threads() > out.processors;
   out.binds = topology.this_system;
+  for (const std::vector<u32>& cpus : groups) {
+    for (const u32 cpu : cpus) {
+      if (std::ranges::count(out.cpus, cpu) == 0) out.free.push_back(cpu);
+    }
+  }
   return out;
 }
 

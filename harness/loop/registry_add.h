@@ -56,6 +56,10 @@ template <class Written>
 void describe_index(Pair& pair) {
   if constexpr (requires { Written::kOwnMemory; }) pair.own_memory = Written::kOwnMemory;
   if constexpr (requires { Written::kNeeds; }) pair.needs = Written::kNeeds;
+  if constexpr (requires { Written::kDenseKeys; }) {
+    pair.dense_keys = Written::kDenseKeys;
+    pair.no_sized = "its values are counters";
+  }
   if constexpr (requires { Written::kLibrary; }) pair.library = Written::kLibrary;
   if constexpr (requires { Written::kNoErase; }) pair.no_erase = Written::kNoErase;
   if constexpr (requires { typename Written::Options; }) {
@@ -85,6 +89,7 @@ void describe_policy(Pair& pair) {
   pair.about = Policy::kAbout;
   pair.many_writers = Policy::kManyWriters;
   pair.elides = Policy::kElides;
+  pair.servers = Policy::kServers;
   pair.elides_reads = Policy::kElidesReads;
   pair.degraded = [](const Spec& sync) { return Policy::degraded(Options::parse(sync)); };
   if constexpr (!requires { typename Policy::Reclaimer; }) {
@@ -99,7 +104,8 @@ void describe_policy(Pair& pair) {
 /// index may describe itself by these optional members, of the index or of the class that was joined to a policy:
 ///   kOwnMemory             why the harness cannot choose its memory: --alloc and --hugepages=thp do not reach it, and
 ///                          it counts its own bytes()
-///   kNeeds                 what a run needs besides this process
+///   kNeeds                 what a run needs besides this process, or the keys that it needs
+///   kDenseKeys             true if it is an array, whose keys are 0, 1, ...
 ///   kNoErase               why its erase must not be called
 ///   kLibrary               for a peer: the library that it is from, by its name in build_info().libraries
 ///   Options::kMeantBy      a MeantBy, if the name of another index may mean this one too

@@ -108,6 +108,10 @@ std::vector<std::string> notes_of_inputs(const Plan& plan, const Topology& topol
     note(fmt::format("{} takes no batches: the keys of a multi-get are looked up by a call each",
                      plan.config.index.name));
   }
+  if (plan.servers > plan.seats.free.size()) {
+    note(fmt::format("the server thread of {} shares a processor with others: threads that call the index have all {}",
+                     plan.config.sync.name, plan.seats.processors));
+  }
   note(rounded_up(workload.phases()));
   if (const auto& file = workload.wiscer()) {
     for (std::string& text : overridden(*file, plan.config)) note(std::move(text));

@@ -2,6 +2,7 @@
 #include "indexes/art/art.h"
 #include "indexes/art/race_mixes_test.h"
 #include "sync/combine.h"
+#include "sync/ffwd.h"
 #include "sync/mcs.h"
 #include "sync/mutex.h"
 #include "sync/rwspin.h"
@@ -25,6 +26,7 @@ TEST_CASE("Races: ART under spin", "[race]") { explore_under<Spin>(); }
 TEST_CASE("Races: ART under ticket", "[race]") { explore_under<Ticket>(); }
 TEST_CASE("Races: ART under mcs", "[race]") { explore_under<Mcs>(); }
 TEST_CASE("Races: ART under combine", "[race]") { explore_under<Combine>(); }
+TEST_CASE("Races: ART under ffwd", "[race]") { explore_under<Ffwd>(); }
 TEST_CASE("Races: ART under rwspin", "[race]") { explore_under<RwSpin>(); }
 TEST_CASE("Races: ART under shared_mutex", "[race]") { explore_under<SharedMutex>(); }
 
