@@ -38,6 +38,9 @@ std::string not_possible(const Combination& point) {
   const Config& config = point.config;
   const Mix& mix = point.workload.mix();
   const Pair& pair = point.pair;
+  if (pair.dense_keys && config.keys.name != "dense") {
+    return fmt::format("--keys: {} is an array, whose keys are 0, 1, ...: write --keys=dense", config.index.name);
+  }
   if (mix.has(OpKind::kScan) && !pair.ordered) {
     return fmt::format("--workload: {} is not ordered, so it has no scans", config.index.name);
   }
