@@ -23,12 +23,14 @@
       [[panel.published]] name, points: [[x, y], ...]; or between: [[x, low, high], ...], if only the place of a label was published
       [[panel.rerun]]    the same, for unpublished numbers from a run of the original's code
 
-In options of a panel or a curve, "processors" is the number of processors of the machine: "--threads=processors".
+In options of a panel or a curve, "processors" is the number of processors of the machine: "--threads=processors"; and
+"processors-1" leaves one to something else, such as a server, but is at least 1.
 A later option replaces an earlier one of the same name, in this order: experiment, mode, the user's own, panel, curve, x. The user's
 options must not include those that distinguish the points of the figure.
 """
 import os
 import pathlib
+import re
 import tomllib
 from dataclasses import dataclass, field
 
@@ -253,6 +255,11 @@ def placed(option, x, machine):
     return f"--machine={with_changes(machine, {option.partition('.')[2]: x})}" if of_model(option) else f"--{option}={x}"
 
 
+def with_processors(option, processors):
+    """Puts the number of processors into an option that names it."""
+    return re.sub(r"=processors(-1)?$", lambda found: f"={max(1, processors - bool(found[1]))}", option)
+
+
 def up_to(processors):
     """Returns 1, 2, 4, ... and the number itself."""
     out = [1 << i for i in range(processors.bit_length()) if 1 << i < processors]
@@ -356,7 +363,7 @@ def read_panel(table, mode, processors=None):
     panel.note = "; ".join(note for note in (notes["note"], notes[f"{mode}_note"]) if note)
     run = table.options()
     for curve in table.tables("curve"):
-        options = [option.replace("=processors", f"={processors}") for option in merged(run, curve.options())]
+        options = [with_processors(option, processors) for option in merged(run, curve.options())]
         path = "" if y else curve.take("at", str)
         name = curve.take("name", str)
         panel.curves.append(Curve(f"{name} (modelled)" if mode == "modelled" else name, options, curve.take("only", list, []), path))

@@ -75,6 +75,12 @@ class Definitions(unittest.TestCase):
     def test_processors_are_doubled_up_to_all(self):
         self.assertEqual([definition.up_to(n) for n in (1, 2, 6, 8)], [[1], [1, 2], [1, 2, 4, 6], [1, 2, 4, 8]])
 
+    def test_an_option_may_leave_a_processor_to_a_server(self):
+        options = ("--threads=processors", "--threads=processors-1", "--sync=rtm:20", "--out=processors-12")
+        self.assertEqual([definition.with_processors(option, 56) for option in options],
+                         ["--threads=56", "--threads=55", "--sync=rtm:20", "--out=processors-12"])
+        self.assertEqual(definition.with_processors("--threads=processors-1", 1), "--threads=1")
+
     def test_full_has_the_values_of_quick_where_it_names_none_of_its_own(self):
         def panel(**values):
             axis = {"option": "records", "title": "keys", **values}
