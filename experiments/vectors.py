@@ -2,7 +2,7 @@
 
     experiments/vectors [--quick] [--out=FOLDER]
 
-A run is one contender and one operation (library/bench/vectors.cc):
+A run is one contender and one operation (experiments/vectors_bench.cc):
 
     map        a map whose values are vectors of f32, by update_vector and reduce_vector
     in-place   a map under one lock (spin) whose vectors change where they lie
