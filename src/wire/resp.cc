@@ -241,8 +241,6 @@ void RespWriter::bulk_head(std::size_t bytes) { head('$', bytes); }
 
 void RespWriter::null() { out_ += version_ == RespVersion::kResp3 ? "_\r\n" : "$-1\r\n"; }
 
-void RespWriter::null_array() { out_ += version_ == RespVersion::kResp3 ? "_\r\n" : "*-1\r\n"; }
-
 void RespWriter::array(std::size_t elements) { head('*', elements); }
 
 void RespWriter::map(std::size_t pairs) {
@@ -250,18 +248,11 @@ void RespWriter::map(std::size_t pairs) {
   head('*', 2 * pairs);
 }
 
-void RespWriter::set(std::size_t elements) { head(version_ == RespVersion::kResp3 ? '~' : '*', elements); }
-
 void RespWriter::real(double number) {
   char text[32];  // the longest double has 24 characters
   const std::string_view digits(text, std::to_chars(std::begin(text), std::end(text), number).ptr);
   if (version_ == RespVersion::kResp2) return bulk(digits);
   out_.append(",").append(digits).append(kLineEnd);
-}
-
-void RespWriter::boolean(bool value) {
-  if (version_ == RespVersion::kResp2) return integer(value ? 1 : 0);
-  out_ += value ? "#t\r\n" : "#f\r\n";
 }
 
 void RespWriter::verbatim(std::string_view format, std::string_view text) {

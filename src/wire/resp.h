@@ -101,17 +101,11 @@ class RespWriter {
   void bulk_head(std::size_t bytes);
   /// Appends the answer for what is not there. RESP2: $-1.
   void null();
-  /// Appends the answer for an array that is not there. RESP2: *-1.
-  void null_array();
   void array(std::size_t elements);
   /// Begins a map: a key and a value follow for each pair. RESP2: an array of both.
   void map(std::size_t pairs);
-  /// RESP2: an array.
-  void set(std::size_t elements);
   /// RESP2: a string.
   void real(double number);
-  /// RESP2: the integer 1 or 0.
-  void boolean(bool value);
   /// Appends text for people. `format` has three letters: txt or mkd. RESP2: a string.
   void verbatim(std::string_view format, std::string_view text);
 
