@@ -26,7 +26,7 @@ struct ItemFields {
   u32 flags = 0;       ///< the client's
   u32 generation = 0;  ///< of the store: an item of an older one has been flushed
   u32 recent = 0;      ///< Recent: seconds and two bits
-  u16 key_bytes = 0;   ///< 1 to kMostItemKeyBytes
+  u16 key_bytes = 0;   ///< at most kMostItemKeyBytes; redis' keys may be empty
   bool stale = false;  ///< a client has asked to have it recached, and gets the old value meanwhile
 };
 
