@@ -1,5 +1,6 @@
 """The error of wrong input, and how a script ends, for all scripts of this folder."""
 import os
+import select
 import signal
 import sys
 
@@ -20,13 +21,31 @@ def end_when_interrupted(name):
         signal.signal(interruption, end)
 
 
+def has_lost_reader(file):
+    """Returns true if the file is a pipe whose reader has closed it."""
+    poll = select.poll()
+    poll.register(file, 0)
+    return any(event & select.POLLERR for _, event in poll.poll(0))
+
+
 def run_script(name, call, *arguments):
     """Calls the function and exits with the status that it returns; with 2 and one line for wrong input, with 130 after an interruption.
-    `name` begins the line."""
+    `name` begins the line. It ends quietly when the reader of its output, such as `| head`, has left."""
+    status = 0
     try:
         for interruption in INTERRUPTIONS:
             signal.signal(interruption, signal.default_int_handler)
-        sys.exit(call(*arguments))
+        try:
+            status = call(*arguments)
+        except SystemExit as end:   # of --help
+            status = end.code
+        sys.stdout.flush()
+        sys.exit(status)
+    except BrokenPipeError:
+        if not has_lost_reader(1):   # it was another pipe
+            raise
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)   # for what is left in the buffer
+        sys.exit(status)
     except InputError as wrong:
         line = "".join(letter if letter.isprintable() else "?" for letter in str(wrong))   # a file name may contain any character
         print(f"{name}: {line}", file=sys.stderr)

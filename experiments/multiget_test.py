@@ -65,6 +65,21 @@ class Kept(Folder):
         with self.assertRaisesRegex(InputError, "line 1 is not one of a run"):
             kept.Runs(self.folder, Point, "quick")
 
+    def test_a_reader_that_leaves_is_no_error(self):
+        for script in ("multiget", "imbalance", "co_runner"):
+            reads, writes = os.pipe()
+            os.close(reads)
+            done = subprocess.run([sys.executable, "-B", TREE / f"experiments/{script}.py", "bench", "--help"], stdout=writes, stderr=subprocess.PIPE,
+                                  text=True, check=False)
+            os.close(writes)
+            self.assertEqual((done.stderr, done.returncode), ("", 0), script)
+
+    def test_another_pipe_that_breaks_is_an_error(self):
+        words = "import input_error\ndef call(): raise BrokenPipeError('of a child')\ninput_error.run_script('x', call)"
+        done = subprocess.run([sys.executable, "-B", "-c", words], cwd=TREE / "experiments", capture_output=True, text=True, check=False)
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("BrokenPipeError: of a child", done.stderr)
+
     def test_wrong_use_is_one_line(self):
         for words, said in ((["--fast"], "'--fast' has no meaning here"), (["--quick", "--quick"], "--quick is given twice"), (["--out=/proc/no/such"], "--out: /proc/no/such: ")):
             with self.assertRaisesRegex(InputError, said):
