@@ -153,7 +153,11 @@ def ratios_of(keys):
             ("server time without batches over with", alone, batched, "server_ns"),
             ("cuckoo over memc3, both with batches: throughput in shared memory", shared["cuckoo, turn"], shared["memc3, turn"], "keys_s"),
             ("cuckoo with batches over memc3 without: throughput in shared memory "
-             f"({PUBLISHED[0]} to {PUBLISHED[1]} published)", shared["cuckoo, turn"], shared["memc3, off"], "keys_s")]
+             f"({PUBLISHED[0]} to {PUBLISHED[1]} published)", shared["cuckoo, turn"], shared["memc3, off"], "keys_s"),
+            ("memc3 with batches over without: throughput in shared memory", shared["memc3, turn"], shared["memc3, off"], "keys_s"),
+            ("cuckoo over memc3, both without batches: throughput in shared memory", shared["cuckoo, off"], shared["memc3, off"], "keys_s"),
+            *[(f"memcached's p95 over ours with batches, under {100 * share:.0f} % of memcached's most", Point("memcached", keys, "tcp", share),
+               Point("cuckoo, turn", keys, "tcp", share), "p95_us") for share in SHARES]]
     for gather in GATHERS:
         rows += [(f"simdht 2x4, {isa} over scalar, --gather={gather}: throughput in shared memory",
                   Point(simdht(isa, "2x4", gather), keys, "shm"), Point(simdht("scalar", "2x4", gather), keys, "shm"), "keys_s")
@@ -173,8 +177,8 @@ def report(runs):
     for point in points:
         all_parts = runs.values(point, "parts")
         if all_parts and point.verb == "get" and not point.share:
-            of = {part: statistics.median(parts[part] for parts in all_parts) for part in served.PARTS}
-            lines.append(f"{point.name:44} " + "  ".join(f"{part} {ns:.0f}" for part, ns in of.items()))
+            of = {part: [parts[part] for parts in all_parts] for part in served.PARTS}
+            lines.append(f"{point.name:44} " + "  ".join(f"{part} {shown(values)}" for part, values in of.items()))
     lines += ["", "response times under load, us: p50, p95, p99; least, mean, most"]
     for point in points:
         if point.share:

@@ -108,12 +108,20 @@ class Multiget(Folder):
             runs.add(Point("cuckoo, turn", 64), number, outcome(100 * number), BUILD)
             runs.add(Point("memcached", 64), number, outcome(500), BUILD)
             runs.add(Point("memcached", 64, "tcp", .8), number, outcome(600, 1e6, (10, 20, 30), [1, 12, 40]), BUILD)
+            runs.add(Point("cuckoo, turn", 64, "tcp", .8), number, outcome(600, 1e6, (1, 2 * number, 3), [1, 2, 4]), BUILD)
+            for server, rate in (("cuckoo, turn", 12e6), ("cuckoo, off", 3e6), ("memc3, turn", 4e6), ("memc3, off", 2e6)):
+                runs.add(Point(server, 64, "shm"), number, outcome(1, rate), BUILD)
             for isa, rate in (("scalar", 2e6), ("avx2", 3e6)):
                 runs.add(Point(f"2x4 {isa}, turn", 64, "shm"), number, outcome(1, rate), BUILD)
         text = multiget.report(runs)
         self.assertIn(" 64 keys: memcached's server time over ours with batches: 3.75 (2.50 to 5.00)\n", text)
         self.assertIn(" 64 keys: simdht 2x4, avx2 over scalar, --gather=turn: throughput in shared memory: 1.50 (1.50 to 1.50)\n", text)
         self.assertRegex(text, r"get memcached +64 keys, tcp, 80 % load +10 20 30; 1 12 40\n")
+        self.assertIn(" 64 keys: memcached's p95 over ours with batches, under 80 % of memcached's most: 7.50 (5.00 to 10.00)\n", text)
+        for what, ratio in (("cuckoo over memc3, both with batches", 3), ("memc3 with batches over without", 2),
+                            ("cuckoo over memc3, both without batches", 1.5), ("cuckoo with batches over memc3 without", 6)):
+            self.assertRegex(text, rf" 64 keys: {what}: throughput in shared memory[^:]*: {ratio:.2f} \(")
+        self.assertRegex(text, r"get cuckoo, turn +64 keys, tcp +receive 30 \(20 to 40\)  parse 30 \(20 to 40\)  lookup ")
 
     def test_a_server_that_leaves_is_one_line(self):
         server = served.Server.__new__(served.Server)
