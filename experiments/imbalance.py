@@ -65,7 +65,7 @@ def measure(bench, point, mode):
         for number in range(point.servers):
             place = pathlib.Path(scratch, str(number))
             place.mkdir()
-            servers.append(served.Server(bench, "null", ["--index=null", "--sync=none"], "unix", place))
+            servers.append(served.Server(bench, "null", served.NULL_STORE, "unix", place))
             ends.callback(servers[-1].end)
         addresses = "+".join(server.address for server in servers)
         ran = subprocess.run(
@@ -129,7 +129,7 @@ def draw(runs, folder):
 
 def main(bench, *arguments):
     mode, folder = parse(arguments, FOLDER)
-    if not served.build(bench, {"null": ["--index=null", "--sync=none"]}):
+    if not served.build(bench, {"null": served.NULL_STORE}):
         return 1
     runs = Runs(folder, Point, mode)
     points = [Point(*of) for of in itertools.product(POPULARITY[mode], SERVERS[mode])]

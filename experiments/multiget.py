@@ -50,7 +50,7 @@ ROUNDS = {"quick": 3, "full": 10}
 WINDOW = {"quick": "1s", "full": "2s"}
 GATHERS = ("turn", "off")
 OURS = {f"{index}, {gather}": [f"--index={index}", "--sync=olc", f"--gather={gather}"] for index in ("cuckoo", "memc3") for gather in GATHERS}
-NULL = {"null": ["--index=null", "--sync=none"]}
+NULL = {"null": served.NULL_STORE}
 ISAS = ("scalar", "sse4.2", "avx2", "avx512")
 CPU_FLAGS = {"sse4.2": "sse4_2", "avx2": "avx2", "avx512": "avx512f"}
 SHAPES = ("2x1", "3x1", "4x1", "2x2", "2x4", "2x7", "2x8", "3x2", "3x4")

@@ -226,6 +226,12 @@ class End(Folder):
         [loaded] = points[1]
         self.assertGreater(kept.Runs(self.folder / "out", Point, "quick").values(loaded, "p95_us")[0], 0)
 
+    def test_a_build_says_nothing_of_runs(self):
+        words = f"import served; raise SystemExit(not served.build({str(self.bench)!r}, {{'null': served.NULL_STORE}}))"
+        done = subprocess.run([sys.executable, "-B", "-c", words], capture_output=True, text=True, check=False,
+                              env=os.environ | {"PYTHONPATH": str(TREE / "experiments")})
+        self.assertEqual((done.stderr, done.returncode), ("", 0))
+
     def test_imbalance_counts_all_gets(self):
         with mock.patch.object(served, "build", lambda *_: True), mock.patch.object(imbalance, "draw", mock.Mock(side_effect=ImportError)):
             status, out = self.run_script(imbalance)
