@@ -11,7 +11,8 @@ in random order, on a server of its own that is loaded first.
     get         1 4 16 24 32 64 96 128 keys a request; --quick: 1 16 64
     set, incr   1 16 64 keys a request; --quick: 1 64. An incr needs an item that is there and a value that is a number: so not null, and
                 not redis, whose INCR takes no value of 32 bytes
-    transports  TCP for all; a Unix socket and mailboxes in shared memory besides, for ours at 16 and 64 keys
+    transports  TCP for all; a Unix socket and mailboxes in shared memory besides, for ours at 16 and 64 keys; and UCX, if the build has it
+                (-DLATCHLAB_UCX=ON), by the transports of UCX_TLS
     isa         simdht of shape 2x4 under spin by scalar, sse4.2, avx2 and avx512 kernels, as far as the processor has them, with batches
                 and without: gets of 64 keys through shared memory. Not with --quick: simdht of each shape by the widest kernels
     load        gets of 1 and of 64 keys under 20, 40, 60 and 80 % of what memcached serves at most, where memcached is installed
@@ -94,14 +95,14 @@ def isas_here():
     return [isa for isa in ISAS if CPU_FLAGS.get(isa) is None or CPU_FLAGS[isa] in flags]
 
 
-def points_of(mode, peers, by_isa):
+def points_of(mode, peers, by_isa, transports=TRANSPORTS):
     """Returns the points of a closed loop, then those under a given load, which need the rate of the former."""
     servers = [*OURS, *NULL, *peers]
     closed = [Point(server, keys) for server, keys in itertools.product(servers, KEYS[mode])]
     counters = [server for server in servers if server not in (*NULL, "redis")]
     closed += [Point(server, keys, verb="set") for server, keys in itertools.product(servers, CHANGED_KEYS[mode])]
     closed += [Point(server, keys, verb="incr") for server, keys in itertools.product(counters, CHANGED_KEYS[mode])]
-    closed += [Point(server, keys, transport) for server, keys, transport in itertools.product((*OURS, *NULL), (16, LOADED), TRANSPORTS)]
+    closed += [Point(server, keys, transport) for server, keys, transport in itertools.product((*OURS, *NULL), (16, LOADED), transports)]
     closed += [Point(server, LOADED, "shm") for server in by_isa]
     if "memcached" not in peers:
         return closed, []
@@ -252,7 +253,7 @@ def main(bench, *arguments):
     if not served.build(bench, options):
         return 1
     runs, right = Runs(folder, Point, mode), True
-    for points in points_of(mode, peers, by_isa):
+    for points in points_of(mode, peers, by_isa, (*TRANSPORTS, *(["ucx"] if served.has_ucx(bench) else []))):
         most = {keys: statistics.median(runs.values(Point("memcached", keys), "keys_s") or [0]) for keys in (1, LOADED)}
         right &= runs.run_rounds(points, ROUNDS[mode],
                                  lambda point, most=most: measure(bench, options.get(point.server), point, mode, most.get(point.keys)))

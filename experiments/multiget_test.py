@@ -95,6 +95,8 @@ class Multiget(Folder):
         self.assertEqual(len(closed), 7 * 8 + 7 * 3 + 5 * 3 + 5 * 2 * 2 + 12)
         self.assertEqual(len(loaded), 6 * 2 * 4)
         self.assertEqual(len({*closed, *loaded}), len(closed) + len(loaded))
+        by_ucx, _ = multiget.points_of("quick", ["redis"], {}, ("shm", "ucx"))
+        self.assertEqual({point.server for point in by_ucx if point.transport == "ucx"}, {*multiget.OURS, "null"})
         self.assertEqual(multiget.points_of("quick", ["redis"], {})[1], [])   # nothing says how much memcached serves
 
     def test_percentiles_and_extent_of_a_histogram(self):
@@ -209,6 +211,8 @@ class End(Folder):
         points = ([Point("cuckoo, turn", 16), Point("null", 16, "shm"), Point("cuckoo, turn", 16, verb="set"),
                    Point("cuckoo, turn", 16, verb="incr"), Point("2x4 scalar, off", 64, "shm")],
                   [Point("cuckoo, turn", 1, "tcp", .5)])
+        if served.has_ucx(str(self.bench)):
+            points[0].append(Point("cuckoo, turn", 16, "ucx"))
         self.assertEqual(kept.Runs(self.folder, Point, "quick").points(), [])
         with mock.patch.object(multiget, "points_of", lambda *_: points), mock.patch.object(multiget, "draw", mock.Mock(side_effect=ImportError)), \
              mock.patch.object(multiget, "isas_here", lambda: ["scalar"]), mock.patch.object(served, "build", lambda *_: True), \

@@ -41,16 +41,21 @@ def processors():
     return first, others
 
 
+def free_port():
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        return free.getsockname()[1]
+
+
 class Server:
     """A running server on the first processor. `options` are those of ./bench serve; none for a peer, which has its name."""
 
     def __init__(self, bench, name, options, transport, folder):
         self.name, self.resp, self.control = name, name == "redis", None
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            self.port = free.getsockname()[1]
+        self.port = free_port()
         tcp = f"127.0.0.1:{self.port}"
-        self.address = {"tcp": tcp, "unix": f"unix:{folder / 'server'}", "shm": f"shm:/dev/shm/{folder.name}"}[transport]
+        self.address = {"tcp": tcp, "unix": f"unix:{folder / 'server'}", "shm": f"shm:/dev/shm/{folder.name}",
+                        "ucx": f"ucx:127.0.0.1:{free_port()}"}[transport]
         if name in PEERS:
             words = [*PEERS[name], "--port" if self.resp else "-p", str(self.port)]
         else:
@@ -193,3 +198,10 @@ def build(bench, servers):
             if not re.match(r"\d+ runs?, ", line):   # how long a run would take that nobody has asked for
                 sys.stderr.write(line)
     return client.returncode == 0
+
+
+def has_ucx(bench):
+    """Returns true if our server was built with UCX. A second address, where it cannot listen, ends it."""
+    words = [bench, "serve", *NULL_STORE, "--listen=ucx:127.0.0.1:0", "--listen=unix:/no/such/folder/x"]
+    said = subprocess.run(words, capture_output=True, text=True, check=False, preexec_fn=ends_with_us()).stderr
+    return "built without UCX" not in said
