@@ -258,10 +258,10 @@ set(large harness/smoke/large_modelled_test.py)
 if(large IN_LIST scripts)
   set_tests_properties(${large} PROPERTIES LABELS all RUN_SERIAL TRUE TIMEOUT 3600 SKIP_RETURN_CODE 77)
 endif()
-# It runs memcached, redis and their clients, as far as they are installed.
+# It runs memcached, redis and their clients, as far as they are installed. It took 560 s on two processors.
 set(conformance services/kv/conformance_test.py)
 if(conformance IN_LIST scripts)
-  set_tests_properties(${conformance} PROPERTIES LABELS all RUN_SERIAL TRUE)
+  set_tests_properties(${conformance} PROPERTIES LABELS all RUN_SERIAL TRUE TIMEOUT 1800)
 endif()
 # It opens 10,000 connections, and its clients ask for more than they read.
 set(stress services/kv/stress_test.py)
