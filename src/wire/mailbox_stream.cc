@@ -81,8 +81,7 @@ class MailboxStream final : public ByteStream {
       } else {
         box_.client.sleep(kMostSleepMs,
                           [&] { return done() || Box::state_of(box_.state.load(kRelaxed)) == State::kEnded; });
-        if (!done() && !mailboxes::lives(mapping_.layout().server))
-          throw ConnectionLost(server_ + ": the server has ended");
+        if (!done() && !mapping_.server_lives()) throw ConnectionLost(server_ + ": the server has ended");
       }
     }
   }

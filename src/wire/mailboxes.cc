@@ -16,7 +16,6 @@
 #include <utility>
 
 #include "src/base/error.h"
-#include "src/wire/file.h"
 #include "src/wire/stream.h"
 
 namespace latchlab::mailboxes {
@@ -27,6 +26,40 @@ namespace {
 Layout* mapped(const File& file, std::size_t bytes) {
   void* const at = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file.number(), 0);
   return at == MAP_FAILED ? nullptr : static_cast<Layout*>(at);
+}
+
+// The lock of a server. It belongs to the open file, not to the process, so that a client in the server's own process
+// sees it, and so that closing another file does not give it up.
+flock lock_of_server() { return {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = 0, .l_len = 0, .l_pid = 0}; }
+
+/// Takes the lock, if no server has it.
+bool take_lock(const File& file) {
+  flock lock = lock_of_server();
+  return fcntl(file.number(), F_OFD_SETLK, &lock) == 0;
+}
+
+/// Returns true if the path leads to this file.
+bool leads_to(const std::string& path, const File& file) {
+  struct stat here{}, there{};
+  return stat(path.c_str(), &here) == 0 && fstat(file.number(), &there) == 0 && here.st_dev == there.st_dev &&
+         here.st_ino == there.st_ino;
+}
+
+/// Removes what an ended server has left at the path. Returns an error if there is something else, or a server.
+int remove_left(const std::string& path) {
+  const File old(::open(path.c_str(), O_RDWR | O_CLOEXEC));
+  if (!old) return 0;
+  struct stat status{};
+  const bool whole = fstat(old.number(), &status) == 0 && static_cast<std::size_t>(status.st_size) >= sizeof(Layout);
+  Layout* const layout = whole ? mapped(old, sizeof(Layout)) : nullptr;
+  // Acquire: pairs as in `of`. A server that stores this has the lock already.
+  const bool ours = layout != nullptr && layout->magic.load(kAcquire) == Layout::kMagic;
+  if (layout != nullptr) munmap(layout, sizeof(Layout));
+  if (!ours) return EEXIST;
+  // Another server may have replaced the file since it was opened.
+  if (!take_lock(old) || !leads_to(path, old)) return EADDRINUSE;
+  unlink(path.c_str());
+  return 0;
 }
 
 }  // namespace
@@ -94,22 +127,12 @@ Mapping Mapping::made_at(const std::string& path, u32 loops) {
     throw InputError("--listen: shm:" + path + ": mailboxes serve " + std::to_string(kMostLoops) + " loops, not " +
                      std::to_string(loops));
   }
-  if (File old(::open(path.c_str(), O_RDWR | O_CLOEXEC)); old) {
-    struct stat status{};
-    const bool whole = fstat(old.number(), &status) == 0 && static_cast<std::size_t>(status.st_size) >= sizeof(Layout);
-    Layout* const layout = whole ? mapped(old, sizeof(Layout)) : nullptr;
-    const bool ours = layout != nullptr && layout->magic.load(kAcquire) == Layout::kMagic;  // pairs as in `of`
-    const bool used = ours && lives(layout->server);
-    if (layout != nullptr) munmap(layout, sizeof(Layout));
-    if (!ours) throw refuse("make mailboxes", EEXIST);
-    if (used) throw refuse("make mailboxes", EADDRINUSE);
-    unlink(path.c_str());
-  }
-  const File file(::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, S_IRUSR | S_IWUSR));
+  if (const int error = remove_left(path); error != 0) throw refuse("make mailboxes", error);
+  File file(::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, S_IRUSR | S_IWUSR));
   if (!file) throw refuse("make mailboxes", errno);
   const std::size_t bytes = Layout::bytes(loops);
   // Not a file with holes: a store to one that finds the file system full would kill the server.
-  const int lacks = posix_fallocate(file.number(), 0, static_cast<off_t>(bytes));
+  const int lacks = take_lock(file) ? posix_fallocate(file.number(), 0, static_cast<off_t>(bytes)) : errno;
   Layout* const layout = lacks == 0 ? mapped(file, bytes) : nullptr;
   if (layout == nullptr) {
     const int error = lacks == 0 ? errno : lacks;
@@ -118,14 +141,13 @@ Mapping Mapping::made_at(const std::string& path, u32 loops) {
   }
   // The file is full of zeros: free boxes and empty rings.
   layout->loops = loops;
-  layout->server = static_cast<u32>(getpid());
   layout->magic.store(Layout::kMagic, kRelease);  // pairs with the acquire in `of`
-  return {layout, bytes};
+  return {layout, bytes, std::move(file)};
 }
 
 Mapping Mapping::of(const std::string& path) {
   const auto refuse = [&](const char* why) { return ConnectionLost("cannot connect to shm:" + path + ": " + why); };
-  const File file(::open(path.c_str(), O_RDWR | O_CLOEXEC));
+  File file(::open(path.c_str(), O_RDWR | O_CLOEXEC));
   if (!file) throw refuse(std::strerror(errno));
   struct stat status{};
   if (fstat(file.number(), &status) != 0 || static_cast<std::size_t>(status.st_size) < sizeof(Layout))
@@ -133,16 +155,22 @@ Mapping Mapping::of(const std::string& path) {
   const auto bytes = static_cast<std::size_t>(status.st_size);
   Layout* const layout = mapped(file, bytes);
   if (layout == nullptr) throw refuse(std::strerror(errno));
-  Mapping mapping(layout, bytes);
+  Mapping mapping(layout, bytes, std::move(file));
   // Acquire: pairs with the release of the server, which has written the other fields before.
   if (layout->magic.load(kAcquire) != Layout::kMagic || layout->loops > kMostLoops ||
       Layout::bytes(layout->loops) != bytes)
     throw refuse("it has no mailboxes");
-  if (!lives(layout->server)) throw refuse("its server has ended");
+  if (!mapping.server_lives()) throw refuse("its server has ended");
   return mapping;
 }
 
-Mapping::Mapping(Mapping&& other) noexcept : layout_(std::exchange(other.layout_, nullptr)), bytes_(other.bytes_) {}
+bool Mapping::server_lives() const {
+  flock lock = lock_of_server();
+  return fcntl(file_.number(), F_OFD_GETLK, &lock) != 0 || lock.l_type != F_UNLCK;
+}
+
+Mapping::Mapping(Mapping&& other) noexcept
+    : layout_(std::exchange(other.layout_, nullptr)), bytes_(other.bytes_), file_(std::move(other.file_)) {}
 
 Mapping::~Mapping() {
   if (layout_ != nullptr) munmap(layout_, bytes_);

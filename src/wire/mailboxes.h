@@ -13,7 +13,9 @@
 // Who waits looks for a while, then yields, then sleeps in the kernel, on a futex of the side that waits: its bell.
 // Each side keeps its own positions, and checks those of the other side, which may be wrong or malicious.
 //
-// Both sides see each other's numbers of processes. So they share a namespace of processes.
+// A server holds a lock on the file, which the kernel takes from it when it dies, however it dies. So a client, and the
+// next server, know whether it lives. The server knows a client by the number of its process, so both share a namespace
+// of processes.
 
 #include <array>
 #include <atomic>
@@ -23,8 +25,10 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "src/base/types.h"
+#include "src/wire/file.h"
 
 namespace latchlab::mailboxes {
 
@@ -113,11 +117,10 @@ struct Box {
 
 /// The file as both sides map it.
 struct Layout {
-  static constexpr u64 kMagic = 0x3130736278'6f626cull;
+  static constexpr u64 kMagic = 0x3230736278'6f626cull;
 
   std::atomic<u64> magic;  ///< stored last by the server
   u32 loops;
-  u32 server;  ///< its process
   std::array<Bell, kMostLoops> bells;
 
   [[nodiscard]] Box& box(u32 number) { return reinterpret_cast<Box*>(this + 1)[number]; }
@@ -132,8 +135,8 @@ struct Layout {
 /// A mapping of the file, which ends with it.
 class Mapping {
  public:
-  /// Makes the file, which no other user may open, and removes one that an ended server has left. Throws InputError if
-  /// a server uses the path, or if the kernel refuses.
+  /// Makes the file, which no other user may open, and removes one that an ended server has left. Until its end the
+  /// mapping is that of a server that lives. Throws InputError if a server uses the path, or if the kernel refuses.
   static Mapping made_at(const std::string& path, u32 loops);
   /// Maps the file of a server. Throws ConnectionLost if there is none.
   static Mapping of(const std::string& path);
@@ -143,12 +146,15 @@ class Mapping {
   ~Mapping();
 
   [[nodiscard]] Layout& layout() const { return *layout_; }
+  /// Tells a client whether its server lives.
+  [[nodiscard]] bool server_lives() const;
 
  private:
-  Mapping(Layout* layout, std::size_t bytes) : layout_(layout), bytes_(bytes) {}
+  Mapping(Layout* layout, std::size_t bytes, File file) : layout_(layout), bytes_(bytes), file_(std::move(file)) {}
 
   Layout* layout_;
   std::size_t bytes_;
+  File file_;  // the server's has the lock
 };
 
 }  // namespace latchlab::mailboxes

@@ -10,6 +10,7 @@
 #include <array>
 #include <atomic>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -93,15 +94,40 @@ TEST_CASE("mailboxes: a position that cannot be is found") {
 }
 
 TEST_CASE("mailboxes: a file is taken over only from a server that has ended") {
-  Made made;
-  CHECK_THROWS_AS(Mapping::made_at(made.path(), 1), InputError);
-  // A process that has ended: its number is free until another begins.
-  const pid_t child = fork();
-  if (child == 0) _exit(0);
-  waitpid(child, nullptr, 0);
-  made.layout().server = static_cast<u32>(child);
-  CHECK_THROWS_AS(Mapping::of(made.path()), ConnectionLost);
-  CHECK_NOTHROW(Mapping::made_at(made.path(), 1));
+  const std::string path = path_of_test();
+  for (const bool killed : {false, true}) {
+    INFO((killed ? "a process that ended" : "a mapping that ended, of a process that lives"));
+    if (killed) {
+      const pid_t child = fork();
+      if (child == 0) {
+        const Mapping left = Mapping::made_at(path, 1);
+        _exit(0);
+      }
+      waitpid(child, nullptr, 0);
+    } else {
+      const Mapping left = Mapping::made_at(path, 1);
+      CHECK(Mapping::of(path).server_lives());
+      CHECK_THROWS_AS(Mapping::made_at(path, 1), InputError);
+      CHECK(Mapping::of(path).server_lives());
+    }
+    CHECK(access(path.c_str(), F_OK) == 0);
+    CHECK_THROWS_AS(Mapping::of(path), ConnectionLost);
+    {
+      const Mapping next = Mapping::made_at(path, 1);
+      CHECK(Mapping::of(path).server_lives());
+    }
+    unlink(path.c_str());
+  }
+}
+
+TEST_CASE("mailboxes: a client sees that its server ends") {
+  const std::string path = path_of_test();
+  std::optional<Mapping> server(Mapping::made_at(path, 1));
+  const Mapping client = Mapping::of(path);
+  CHECK(client.server_lives());
+  server.reset();
+  CHECK_FALSE(client.server_lives());
+  unlink(path.c_str());
 }
 
 TEST_CASE("mailboxes: what is no file of mailboxes is left alone") {
