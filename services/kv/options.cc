@@ -9,6 +9,7 @@
 
 #include "src/base/error.h"
 #include "src/base/quantity.h"
+#include "src/base/spec.h"
 
 namespace latchlab::kv {
 
@@ -18,7 +19,7 @@ const std::string_view kServeHelp =
   --index=SPEC             the index of the store; default: cuckoo
   --sync=SPEC              its policy; default: olc
   --listen=ADDRESS         HOST:PORT, [HOST]:PORT, unix:PATH, shm:PATH or ucx:HOST:PORT; several may be given;
-                           default: 127.0.0.1:11211
+                           HOST is an address of IPv4 or IPv6; default: 127.0.0.1:11211
   --auth=FILE              admits only clients that say a name and a password in FILE, which has lines name:password
   --open-to-the-network    admits all clients, also where --listen lets other machines in
   --threads=N              loops; default: 1
@@ -42,11 +43,26 @@ namespace {
   throw InputError(std::string(option) + ": '" + std::string(value) + "' is not " + std::string(right));
 }
 
-u64 number(std::string_view option, std::string_view value, u64 least, u64 most) {
+std::optional<u64> number_in_range(std::string_view value, u64 least, u64 most) {
   const std::optional<Scaled> scaled = count_of(value);
-  if (!scaled || !scaled->fits || scaled->value < least || scaled->value > most)
-    refuse(option, value, "a number from " + count_text(least) + " to " + count_text(most));
+  if (!scaled || !scaled->fits || scaled->value < least || scaled->value > most) return std::nullopt;
   return scaled->value;
+}
+
+std::string range_text(u64 least, u64 most) { return "a number from " + count_text(least) + " to " + count_text(most); }
+
+u64 number(std::string_view option, std::string_view value, u64 least, u64 most) {
+  const std::optional<u64> found = number_in_range(value, least, most);
+  if (!found) refuse(option, value, range_text(least, most));
+  return *found;
+}
+
+u64 gather(std::string_view option, std::string_view value) {
+  if (value == "off") return 1;
+  if (value == "turn") return Gather::kTurn;
+  const std::optional<u64> keys = number_in_range(value, 2, Gather::kTurn);
+  if (!keys) refuse(option, value, "off, turn, or " + range_text(2, Gather::kTurn));
+  return *keys;
 }
 
 std::optional<Batching> batch(std::string_view option, std::string_view value) {
@@ -54,8 +70,9 @@ std::optional<Batching> batch(std::string_view option, std::string_view value) {
   constexpr std::string_view kInTurn = ":in-turn";
   const bool in_turn = value.ends_with(kInTurn);
   const std::string_view keys = value.substr(0, value.size() - (in_turn ? kInTurn.size() : 0));
-  return Batching{.keys = static_cast<u32>(number(option, keys, 1, kMostInAttempt)),
-                  .order = in_turn ? BatchOrder::kInTurn : BatchOrder::kSideBySide};
+  const std::optional<u64> found = number_in_range(keys, 1, kMostInAttempt);
+  if (!found) refuse(option, value, "auto, or " + range_text(1, kMostInAttempt) + ", alone or with :in-turn behind it");
+  return Batching{.keys = static_cast<u32>(*found), .order = in_turn ? BatchOrder::kInTurn : BatchOrder::kSideBySide};
 }
 
 void check(const ServeCommand& command, bool open) {
@@ -93,13 +110,9 @@ ServeCommand parse_serve(const std::vector<std::string>& words) {
       {"--auth", [&](auto, auto value) { server.secrets = Secrets::read(std::string(value)); }},
       {"--threads",
        [&](auto option, auto value) { server.threads = static_cast<u32>(number(option, value, 1, 1024)); }},
-      {"--limit", [&](auto option, auto value) { server.store.limit = number(option, value, 16 << 20, u64{1} << 50); }},
-      {"--gather",
-       [&](auto option, auto value) {
-         server.gather.keys = value == "off"    ? 1
-                              : value == "turn" ? Gather::kTurn
-                                                : number(option, value, 2, Gather::kTurn);
-       }},
+      {"--limit",
+       [&](auto option, auto value) { server.store.limit = number(option, value, 16 << 20, u64{1} << 50); }},
+      {"--gather", [&](auto option, auto value) { server.gather.keys = gather(option, value); }},
       {"--batch", [&](auto option, auto value) { server.batch = batch(option, value); }},
       {"--events",
        [&](auto option, auto value) {
@@ -136,7 +149,10 @@ ServeCommand parse_serve(const std::vector<std::string>& words) {
     if (take == known.end()) {
       std::string all;
       for (const auto& [name, unused] : known) all += std::string(name) + "=, ";
-      throw InputError("'" + word + "' has no meaning here; there are " + all + "--open-to-the-network");
+      std::vector<std::string> names{"--open-to-the-network"};
+      for (const auto& [name, unused] : known) names.emplace_back(name);
+      throw InputError("'" + word + "' has no meaning here; there are " + all + "--open-to-the-network" +
+                       suggestion(std::string_view(word).substr(0, equals), names));
     }
     if (equals == word.npos || equals + 1 == word.size())
       throw InputError(word + " needs a value: " + std::string(take->first) + "=...");

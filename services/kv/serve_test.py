@@ -88,6 +88,8 @@ class Serve(unittest.TestCase):
 
     def test_wrong_input_is_one_line(self):
         for options, words in ((["--index=nosuch"], "--index: there is no store over 'nosuch'; there are "),
+                               (["--index=cukoo"], "; did you mean 'cuckoo'?"),
+                               (["--sync=olk"], "; did you mean 'olc'?"),
                                (["--index=null", "--sync=none", "--limit=1G"], "--limit: a store over null cannot evict"),
                                (["--index=simdht:key=32,value=32", "--sync=spin"], "a store needs keys and values of 64 bits"),
                                (["--sync=nosuch"], "--sync: cuckoo has no store under 'nosuch'; there are "),

@@ -4,6 +4,7 @@
 #include <set>
 
 #include "src/base/error.h"
+#include "src/base/spec.h"
 
 namespace latchlab::kv {
 
@@ -31,9 +32,11 @@ const StoreKind& StoreKinds::find(const StoreOptions& options) const {
     return text;
   };
   if (!indexes.contains(index))
-    throw InputError("--index: there is no store over '" + index + "'; there are " + words(indexes));
+    throw InputError("--index: there is no store over '" + index + "'; there are " + words(indexes) +
+                     suggestion(index, {indexes.begin(), indexes.end()}));
   throw InputError("--sync: " + index + " has no store under '" + policy + "'; " +
-                   (policies.size() == 1 ? "write --sync=" : "there are ") + words(policies));
+                   (policies.size() == 1 ? "write --sync=" : "there are ") + words(policies) +
+                   (policies.size() == 1 ? "" : suggestion(policy, {policies.begin(), policies.end()})));
 }
 
 bool StoreKinds::lacks(const StoreOptions& options) const {

@@ -44,7 +44,8 @@ Address Address::parse(std::string_view option, std::string_view text) {
   in6_addr unused{};
   address.host = host;
   if (inet_pton(AF_INET, address.host.c_str(), &unused) != 1 && inet_pton(AF_INET6, address.host.c_str(), &unused) != 1)
-    throw wrong("the host is no address of IPv4 or IPv6");
+    throw InputError(std::string(option) + ": '" + std::string(text) +
+                     "': the host is no address of IPv4 or IPv6; write one such as 127.0.0.1 or [::1]");
   address.port = port;
   return address;
 }
