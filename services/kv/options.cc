@@ -10,6 +10,7 @@
 #include "src/base/error.h"
 #include "src/base/quantity.h"
 #include "src/base/spec.h"
+#include "src/memory/page_source.h"
 
 namespace latchlab::kv {
 
@@ -23,7 +24,8 @@ const std::string_view kServeHelp =
   --auth=FILE              admits only clients that say a name and a password in FILE, which has lines name:password
   --open-to-the-network    admits all clients, also where --listen lets other machines in
   --threads=N              loops; default: 1
-  --limit=BYTES            the most memory of the store, which evicts beyond it; default: none
+  --limit=BYTES            the most memory of the store, which evicts beyond it: 16Mi and more, with --hugepages=thp
+                           4Mi more for each loop; default: none
   --gather=off|turn|N      how many keys are looked up together: one, all of a turn, or up to N; default: turn
   --batch=auto|N[:in-turn] how: the faster of together and one by one, or N a call of the index; default: auto
   --events=epoll|io_uring  by which loops serve connections; default: epoll
@@ -38,6 +40,8 @@ SIGTERM and SIGINT answer what has come, and end.
 )";
 
 namespace {
+
+constexpr u64 kLeastLimit = 16 << 20;
 
 [[noreturn]] void refuse(std::string_view option, std::string_view value, std::string_view right) {
   throw InputError(std::string(option) + ": '" + std::string(value) + "' is not " + std::string(right));
@@ -75,7 +79,27 @@ std::optional<Batching> batch(std::string_view option, std::string_view value) {
   return Batching{.keys = static_cast<u32>(*found), .order = in_turn ? BatchOrder::kInTurn : BatchOrder::kSideBySide};
 }
 
+/// Returns the number of the server's loops (places.h).
+u64 loops_of(const ServeCommand& command) {
+  const auto is_socket = [](const Address& address) { return !address.is_mailboxes() && !address.is_ucx(); };
+  const bool sockets = std::ranges::any_of(command.addresses, is_socket);
+  const auto files = static_cast<u64>(std::ranges::count_if(command.addresses, &Address::is_mailboxes));
+  const auto ucx = static_cast<u64>(std::ranges::count_if(command.addresses, &Address::is_ucx));
+  return (files + (sockets ? 1 : 0)) * command.server.threads + ucx;
+}
+
+void check_limit(const ServeCommand& command) {
+  const StoreOptions& store = command.server.store;
+  if (store.limit == 0 || !store.huge_pages) return;
+  constexpr u64 kPages = 2;  // of a loop: one of items, one of the index's nodes
+  const u64 loops = loops_of(command), least = kLeastLimit + loops * kPages * kHugePageBytes;
+  if (store.limit >= least) return;
+  throw InputError("--limit: with --hugepages=thp and " + std::to_string(loops) + " loop" + (loops > 1 ? "s" : "") +
+                   " it is at least " + count_text(least) + ", since each loop takes whole pages of 2 MiB");
+}
+
 void check(const ServeCommand& command, bool open) {
+  check_limit(command);
   if (open && command.server.secrets)
     throw InputError("--open-to-the-network admits all clients, and --auth only some; give one of them");
   for (const Address& address : command.addresses) {
@@ -111,7 +135,7 @@ ServeCommand parse_serve(const std::vector<std::string>& words) {
       {"--threads",
        [&](auto option, auto value) { server.threads = static_cast<u32>(number(option, value, 1, 1024)); }},
       {"--limit",
-       [&](auto option, auto value) { server.store.limit = number(option, value, 16 << 20, u64{1} << 50); }},
+       [&](auto option, auto value) { server.store.limit = number(option, value, kLeastLimit, u64{1} << 50); }},
       {"--gather", [&](auto option, auto value) { server.gather.keys = gather(option, value); }},
       {"--batch", [&](auto option, auto value) { server.batch = batch(option, value); }},
       {"--events",

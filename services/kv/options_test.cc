@@ -167,6 +167,25 @@ TEST_CASE("Each wrong option is refused with one line that names it") {
   }
 }
 
+TEST_CASE("A limit has room for the huge pages of all loops") {
+  const auto said = [](const std::string& limit, const Words& more = {}) {
+    Words words{"--hugepages=thp", "--limit=" + limit};
+    words.insert(words.end(), more.begin(), more.end());
+    return refusal(words);
+  };
+  CHECK(said("20Mi") == "not refused");
+  CHECK(said("19Mi") ==
+        "--limit: with --hugepages=thp and 1 loop it is at least 20Mi, since each loop takes whole pages of 2 MiB");
+  CHECK_THAT(said("271Mi", {"--threads=64"}), Contains("64 loops it is at least 272Mi"));
+  CHECK(said("272Mi", {"--threads=64"}) == "not refused");
+  // Sockets share their loops. A file of mailboxes has as many, and an address of UCX has one.
+  const Words places{"--threads=2", "--listen=127.0.0.1:1", "--listen=unix:/a", "--listen=shm:/b",
+                     "--listen=ucx:[::1]:1"};
+  CHECK_THAT(said("16Mi", places), Contains("5 loops it is at least 36Mi"));
+  CHECK(refusal({"--limit=16Mi", "--threads=64"}) == "not refused");
+  CHECK(refusal({"--hugepages=thp", "--threads=64"}) == "not refused");
+}
+
 TEST_CASE("An index and a policy that are no words are refused") {
   CHECK(refusal({"--index=,"}) != "not refused");
   CHECK(refusal({"--sync=,"}) != "not refused");

@@ -90,6 +90,7 @@ class Serve(unittest.TestCase):
         for options, words in ((["--index=nosuch"], "--index: there is no store over 'nosuch'; there are "),
                                (["--index=cukoo"], "; did you mean 'cuckoo'?"),
                                (["--sync=olk"], "; did you mean 'olc'?"),
+                               (["--hugepages=thp", "--limit=17M", "--threads=64"], "--limit: with --hugepages=thp and 64 loops it is at least 272Mi"),
                                (["--index=null", "--sync=none", "--limit=1G"], "--limit: a store over null cannot evict"),
                                (["--index=simdht:key=32,value=32", "--sync=spin"], "a store needs keys and values of 64 bits"),
                                (["--sync=nosuch"], "--sync: cuckoo has no store under 'nosuch'; there are "),
