@@ -21,7 +21,10 @@ constexpr int kMostSeconds = 2;  // that a client may take for its request, whic
 }  // namespace
 
 Metrics::Metrics(const Server& server, const Address& address)
-    : server_(server), listener_(listen_at("--metrics", address, false)), thread_([this] { run(); }) {}
+    : server_(server), listener_(listen_at("--metrics", address, false)) {
+  if (address.is_unix()) path_.emplace(address.path);
+  thread_ = std::thread([this] { run(); });
+}
 
 Metrics::~Metrics() {
   stops_.store(true, kRelaxed);

@@ -4,6 +4,7 @@
 // it costs the loops nothing.
 
 #include <atomic>
+#include <optional>
 #include <thread>
 
 #include "services/kv/server.h"
@@ -23,6 +24,7 @@ class Metrics {
 
   const Server& server_;
   const File listener_;
+  std::optional<OwnPath> path_;  // of a Unix socket
   std::atomic<bool> stops_{false};
   std::thread thread_;
 };

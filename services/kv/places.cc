@@ -1,7 +1,5 @@
 #include "services/kv/places.h"
 
-#include <unistd.h>
-
 #include "services/kv/mailbox_network.h"
 
 namespace latchlab::kv {
@@ -12,7 +10,7 @@ Places::Places(const ServeCommand& command)
     Address& address = addresses_.emplace_back(asked);
     if (address.is_mailboxes()) {
       mailboxes_.push_back(mailboxes::Mapping::made_at(address.path, threads_));
-      paths_.all.push_back(address.path);
+      paths_.emplace_back(address.path);
       continue;
     }
     if (address.is_ucx()) {
@@ -23,15 +21,12 @@ Places::Places(const ServeCommand& command)
     if (threads_ > 1 && !address.is_unix()) check_free("--listen", address);
     for (u32 i = 0; i < threads_; ++i) {
       if (i == 0 || !address.is_unix()) files_.push_back(listen_at("--listen", address, threads_ > 1));
+      if (address.is_unix() && i == 0) paths_.emplace_back(address.path);
       if (!address.is_unix() && i == 0) address = address.at_port(port_of(files_.back()));
       listeners_[i].push_back(
           {.file = files_.back().number(), .is_unix = address.is_unix(), .shared = address.is_unix()});
     }
   }
-}
-
-Places::Paths::~Paths() {
-  for (const std::string& path : all) unlink(path.c_str());
 }
 
 std::unique_ptr<Network> Places::network_of(u32 loop, const Stop& stop) const {

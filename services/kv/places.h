@@ -36,12 +36,6 @@ class Places {
   [[nodiscard]] std::unique_ptr<Network> network_of(u32 loop, const Stop& stop) const;
 
  private:
-  /// Removes the files of mailboxes, also if a later address is refused.
-  struct Paths {
-    ~Paths();
-    std::vector<std::string> all;
-  };
-
   const u32 threads_;
   const Events events_;
   const Limits& limits_;
@@ -49,7 +43,7 @@ class Places {
   std::vector<File> files_;
   std::vector<std::vector<Listener>> listeners_;  // by the loop
   std::vector<mailboxes::Mapping> mailboxes_;
-  Paths paths_;  // of mailboxes_
+  std::vector<OwnPath> paths_;  // of Unix sockets and mailboxes; removed also if a later address is refused
   std::vector<std::unique_ptr<UcxListener>> ucx_listeners_;
 };
 

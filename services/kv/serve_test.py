@@ -184,6 +184,43 @@ class Serve(unittest.TestCase):
         self.assertFalse(pathlib.Path(path).exists())
         self.assertIn("mailboxes serve 64 loops, not 65", self.refused(f"--listen=shm:{path}", "--threads=65"))
 
+    def test_files_of_sockets_and_mailboxes_go_with_the_server(self):
+        boxes, metrics = pathlib.Path(f"/dev/shm/serve_test_{os.getpid()}"), self.folder / "metrics"
+        with self.served(f"--listen=shm:{boxes}", f"--metrics=unix:{metrics}") as (process, path):
+            process.stderr.readline()
+            for file in (path, boxes, metrics):
+                self.assertTrue(file.exists(), file)
+        for file in (path, boxes, metrics):
+            self.assertFalse(file.exists(), file)
+        with self.served() as (_, path):   # a file that another server has put there stays
+            path.unlink()
+            path.write_text("another's")
+        self.assertEqual(path.read_text(), "another's")
+        path.unlink()
+
+    def test_files_of_a_killed_server_are_taken_over(self):
+        boxes, path = pathlib.Path(f"/dev/shm/serve_test_{os.getpid()}"), self.folder / "killed"
+        words = [SERVER, f"--listen=unix:{path}", f"--listen=shm:{boxes}"]
+        self.addCleanup(lambda: boxes.unlink(missing_ok=True))
+        # In namespaces of their own, so that both servers have the same number, where this is allowed.
+        apart = ["unshare", "--pid", "--fork", "--mount-proc", "--kill-child"]
+        is_apart = subprocess.run([*apart, "true"], capture_output=True, check=False).returncode == 0
+        if is_apart:
+            words = apart + words
+        for _ in range(2):
+            with subprocess.Popen(words, stderr=subprocess.PIPE, text=True) as process:
+                try:
+                    for place in (f"unix:{path}", f"shm:{boxes}"):
+                        self.assertEqual(process.stderr.readline(), f"serve: listens at {place}\n")
+                    self.assertEqual(self.ask(path, b"get a\r\n"), b"END\r\n")
+                    self.assertIn("Address already in use", self.refused(f"--listen=shm:{boxes}"))
+                    children = pathlib.Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
+                    os.kill(int(children[0]) if is_apart else process.pid, signal.SIGKILL)
+                    process.wait(60)
+                finally:
+                    process.kill()
+            self.assertTrue(boxes.exists())
+
     def test_a_slow_client_of_the_metrics_delays_no_end(self):
         path = self.folder / "metrics"
         with self.served(f"--metrics=unix:{path}"), socket.socket(socket.AF_UNIX) as slow:

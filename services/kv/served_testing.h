@@ -56,12 +56,7 @@ class Served {
   }
   /// Serves at a path that no other process knows, by one loop.
   explicit Served(Events events, const Limits& limits = {}) : Served(at_path(events, limits)) {}
-  ~Served() {
-    stop();
-    for (const Address& address : command_.addresses) {
-      if (address.is_unix()) unlink(address.path.c_str());
-    }
-  }
+  ~Served() { stop(); }
   Served(const Served&) = delete;
   Served& operator=(const Served&) = delete;
 

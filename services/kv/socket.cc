@@ -10,6 +10,7 @@
 #include <cstring>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "src/base/error.h"
 
@@ -60,6 +61,22 @@ File listen_at(std::string_view option, const Address& address, bool shares_port
 void check_free(std::string_view option, const Address& address) {
   const std::optional<KernelAddress> name = kernel_address(address);
   if (name) (void)bound_port(option, address, *name, false);
+}
+
+OwnPath::OwnPath(std::string path) : path_(std::move(path)) {
+  struct stat status{};
+  if (lstat(path_.c_str(), &status) != 0) return;
+  device_ = status.st_dev;
+  inode_ = status.st_ino;
+}
+
+OwnPath::OwnPath(OwnPath&& other) noexcept
+    : path_(std::exchange(other.path_, {})), device_(other.device_), inode_(other.inode_) {}
+
+OwnPath::~OwnPath() {
+  struct stat status{};
+  if (path_.empty() || lstat(path_.c_str(), &status) != 0) return;
+  if (status.st_dev == device_ && status.st_ino == inode_) unlink(path_.c_str());
 }
 
 File accept_at(const Listener& listener) {

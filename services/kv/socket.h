@@ -2,6 +2,10 @@
 
 // The files on which a server listens.
 
+#include <string>
+#include <string_view>
+
+#include "src/base/types.h"
 #include "src/wire/address.h"
 #include "src/wire/file.h"
 
@@ -20,6 +24,21 @@ struct Listener {
 [[nodiscard]] File listen_at(std::string_view option, const Address& address, bool shares_port);
 /// Throws InputError if another file listens at this TCP address, even one that would share its port.
 void check_free(std::string_view option, const Address& address);
+
+/// A path that this process has made, for a file or a socket. Removes it at its end, unless it leads to another one by
+/// then: of a server that has begun since.
+class OwnPath {
+ public:
+  /// Takes a path at which something is now.
+  explicit OwnPath(std::string path);
+  OwnPath(OwnPath&& other) noexcept;
+  OwnPath& operator=(OwnPath&&) = delete;
+  ~OwnPath();
+
+ private:
+  std::string path_;  // empty: moved away
+  u64 device_ = 0, inode_ = 0;
+};
 
 /// Accepts a connection, which does not block, and whose bytes TCP sends at once. Returns no file if there is none.
 [[nodiscard]] File accept_at(const Listener& listener);
