@@ -29,13 +29,17 @@ latchlab_find_library(pfm perfmon/pfmlib_perf_event.h)
 latchlab_find_library(zstd zstd.h)
 
 # UCX is left out unless it is asked for: a process that loads it has its calls of mmap, munmap and madvise diverted, which a measurement
-# of memory should not have, and which crashes under ThreadSanitizer. Without it, a client and a server refuse addresses with ucx:.
+# of memory should not have, and which crashes under ThreadSanitizer. Without it, a client and a server refuse addresses with ucx:, and
+# the tests of UCX are not built (tests.cmake).
 option(LATCHLAB_UCX "Let servers and clients connect by UCX" OFF)
 find_path(LATCHLAB_ucp_INCLUDE ucp/api/ucp.h)
 find_library(LATCHLAB_ucp_LIBRARY ucp)
 find_library(LATCHLAB_ucs_LIBRARY ucs)
 mark_as_advanced(LATCHLAB_ucp_INCLUDE LATCHLAB_ucp_LIBRARY LATCHLAB_ucs_LIBRARY)
-if(LATCHLAB_UCX AND LATCHLAB_ucp_INCLUDE AND LATCHLAB_ucp_LIBRARY AND LATCHLAB_ucs_LIBRARY AND NOT TARGET latchlab::ucx)
+if(LATCHLAB_UCX AND NOT (LATCHLAB_ucp_INCLUDE AND LATCHLAB_ucp_LIBRARY AND LATCHLAB_ucs_LIBRARY))
+  message(FATAL_ERROR "-DLATCHLAB_UCX=ON needs libucx-dev (ucp/api/ucp.h, libucp and libucs), which is not installed")
+endif()
+if(LATCHLAB_UCX AND NOT TARGET latchlab::ucx)
   add_library(latchlab::ucx INTERFACE IMPORTED)
   set_target_properties(latchlab::ucx PROPERTIES
     INTERFACE_INCLUDE_DIRECTORIES "${LATCHLAB_ucp_INCLUDE}"

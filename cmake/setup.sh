@@ -13,8 +13,9 @@ test_packages="catch2 python3 python3-jsonschema git binutils pkgconf qemu-syste
 # tests need, is not installed, since it would listen.
 kv_test_packages="redis-tools libmemcached-tools libevent-2.1-7 netcat-openbsd perl tcl"
 all_test_packages="golang-go slurm-wlm munge parallel openssh-client $kv_test_packages"
-# Packages that `.ci/run` adds: a second compiler with libFuzzer, and the tools that check the style.
-ci_packages="clang-19 libclang-rt-19-dev clang-format-19 clang-tidy-19 doxygen"
+# Packages that `.ci/run` adds: a second compiler with libFuzzer, the tools that check the style, and UCX, whose tests have a build of
+# their own.
+ci_packages="clang-19 libclang-rt-19-dev clang-format-19 clang-tidy-19 doxygen libucx-dev"
 kernel_package=linux-image-cloud-amd64   # the kernel that the emulated machine boots
 # Packages with memcached, redis and their tests, which are unpacked and not installed, since they would listen. What they link to is
 # among the packages above.

@@ -20,25 +20,12 @@
 #include "services/kv/socket.h"
 #include "services/kv/stop.h"
 #include "services/kv/store_of.h"
-#include "services/kv/ucx_network.h"
-#include "src/base/error.h"
 #include "src/base/key.h"
 #include "src/machine/native.h"
 #include "sync/olc.h"
 #include "sync/synchronized.h"
 
 namespace latchlab::kv::testing {
-
-/// Returns true if this build has UCX.
-inline bool has_ucx() {
-  try {
-    (void)listen_ucx(Address::parse("--listen", "ucx:127.0.0.1:0"));
-  } catch (const InputError& error) {
-    if (std::string_view(error.what()).find("built without UCX") == std::string_view::npos) throw;
-    return false;
-  }
-  return true;
-}
 
 class Served {
  public:

@@ -1,6 +1,7 @@
 // Tests of the network over UCX beside its client (src/wire/ucx_stream.cc): large values, ends of both sides, and what
-// UCX refuses. remote_test.cc has the protocols. ThreadSanitizer cannot bear UCX's hooks of memory calls
-// (UCX_MEM_EVENTS), which run in threads that it does not know yet: the program crashes.
+// UCX refuses; and of the remote index over UCX. A build without UCX leaves this file out (cmake/tests.cmake).
+// ThreadSanitizer cannot bear UCX's hooks of memory calls (UCX_MEM_EVENTS), which run in threads that it does not know
+// yet: the program crashes.
 #include "services/kv/ucx_network.h"
 
 #include <cstdlib>
@@ -11,6 +12,7 @@
 #include <thread>
 #include <vector>
 
+#include "services/kv/remote_testing.h"
 #include "services/kv/served_testing.h"
 #include "src/base/error.h"
 #include "src/testing/catch.h"
@@ -52,8 +54,9 @@ void wait_until_alone(const Served& served) {
   while (served.counters().total_connections != served.counters().closed_connections) std::this_thread::yield();
 }
 
+TEST_CASE("UCX: a server is an index, by each protocol", "[no-tsan]") { testing::check_each_dialect_over("ucx"); }
+
 TEST_CASE("UCX carries values of 1 MiB both ways", "[no-tsan]") {
-  if (!testing::has_ucx()) return;
   for (const char* const names : {"tcp", "all"}) {
     INFO(names);
     const Transports transports(names);
@@ -77,7 +80,6 @@ TEST_CASE("UCX carries values of 1 MiB both ways", "[no-tsan]") {
 }
 
 TEST_CASE("UCX: a client that vanishes is noticed, and the next is served", "[no-tsan]") {
-  if (!testing::has_ucx()) return;
   const Transports transports("tcp");
   const ServeCommand command = at_ucx();
   const Served served(command);
@@ -94,7 +96,6 @@ TEST_CASE("UCX: a client that vanishes is noticed, and the next is served", "[no
 }
 
 TEST_CASE("UCX: a server that ends is told", "[no-tsan]") {
-  if (!testing::has_ucx()) return;
   const Transports transports("tcp");
   const ServeCommand command = at_ucx();
   auto served = std::make_unique<Served>(command);
@@ -108,7 +109,6 @@ TEST_CASE("UCX: a server that ends is told", "[no-tsan]") {
 }
 
 TEST_CASE("UCX: the last answers arrive, and so does a refusal", "[no-tsan]") {
-  if (!testing::has_ucx()) return;
   const Transports transports("tcp");
   const ServeCommand command = at_ucx({.most_connections = 1});
   const Served served(command);
@@ -122,7 +122,6 @@ TEST_CASE("UCX: the last answers arrive, and so does a refusal", "[no-tsan]") {
 }
 
 TEST_CASE("UCX: an address that is taken, and transports that do not connect, are refused", "[no-tsan]") {
-  if (!testing::has_ucx()) return;
   const ServeCommand command = at_ucx();
   const Served served(command);
   CHECK_THROWS_AS(listen_ucx(command.addresses[0]), InputError);
