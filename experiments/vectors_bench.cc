@@ -210,7 +210,7 @@ template <class Store>
 Rate run(const Setting& setting) {
   using Clock = std::chrono::steady_clock;
   Store store(setting);
-  std::atomic<u64> ready{0}, all{0};
+  std::atomic<u64> ready{0};
   std::atomic<bool> begun{false}, ended{false};
   std::vector<Rate> rates(setting.threads);
   const auto work = [&](u64 thread) {
