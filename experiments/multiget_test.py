@@ -15,6 +15,7 @@ import imbalance
 import kept
 import multiget
 import served
+import vectors_served
 from input_error import InputError
 from multiget import Point
 
@@ -197,7 +198,8 @@ class End(Folder):
         if "is not in this build, which has a part of all pairs" in told and not os.environ.get("LATCHLAB_SKIP_NOTHING"):
             self.skipTest(told.strip())
         counts = {"RECORDS": {"quick": 1000}, "GETS": {"quick": 6400}, "SERVERS": {"quick": (1, 3)}, "ROUNDS": {"quick": 1}}
-        for module, settings in ((imbalance, counts), (multiget, {"RECORDS": {"quick": "10K"}, "WINDOW": SHORT, "ROUNDS": {"quick": 1}}), (co_runner, {"PIECES": 2})):
+        for module, settings in ((imbalance, counts), (multiget, {"RECORDS": {"quick": "10K"}, "WINDOW": SHORT, "ROUNDS": {"quick": 1}}), (co_runner, {"PIECES": 2}),
+                                 (vectors_served, {"ROUNDS": {"quick": 1}, "REPEATS": {"quick": 2}, "TOTAL": {"quick": 1 << 12}})):
             patched = mock.patch.multiple(module, **settings)
             patched.start()
             self.addCleanup(patched.stop)
@@ -255,6 +257,18 @@ class End(Folder):
         runs = kept.Runs(self.folder / "out", co_runner.Point, "quick")
         self.assertEqual(len(runs.kept), 3)
         self.assertEqual({point.neighbour for point in runs.points()}, set(co_runner.NEIGHBOURS))
+
+    def test_vectors_served_measures_each_way(self):
+        with mock.patch.object(served, "build", lambda *_: True):
+            status, out = self.run_script(vectors_served)
+        self.assertEqual(status, 0, out)
+        self.assertEqual(len(vectors_served.WAYS), sum(" ns of the server an element" in line for line in out.splitlines()))
+        self.assertIn("elements over update, 1024 elements:", out)
+
+    def test_vectors_served_ends_at_an_error(self):
+        with mock.patch.object(served, "build", lambda *_: True), mock.patch.object(vectors_served, "loads_of", lambda *_: []), \
+             self.assertRaisesRegex(InputError, "the server answers"):
+            self.run_script(vectors_served)
 
 
 if __name__ == "__main__":
