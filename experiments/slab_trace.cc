@@ -1,7 +1,7 @@
 // Runs one trace of allocations on an allocator, or measures the merges of slabs; experiments/slabs.py runs it.
 //
 //     slab_trace replay:alloc=WORD,threads=N,ops=N,live=BYTES,seed=N
-//     slab_trace merge:slots=N,free=SHARE,seed=N
+//     slab_trace merge:slots=N,free=SHARE,seed=N      the median of three
 //
 // WORD is slabs, pool (as that of sized values), or one of the words of --alloc that name a malloc. The result is one
 // JSON object on stdout. Exit status: 0; 2 for wrong input, such as a library that is not installed.
@@ -327,7 +327,10 @@ Json run(const Spec& spec, const std::vector<std::string>& command_line) {
     const double share = reader.real("free", 1, 0, 1);
     const u64 seed = reader.number("seed", 1, 0, ~u64{0} >> 8);
     reader.finish();
-    return run_merge(slots, share, seed);
+    std::array<Json, 3> merges;
+    for (Json& merge : merges) merge = run_merge(slots, share, seed);
+    std::ranges::sort(merges, {}, [](const Json& merge) { return merge["slots_s"].get<double>(); });
+    return merges[1];  // The first one may wait for pages that a host has not given to this machine before.
   }
   if (spec.name != "replay") throw InputError("'" + spec.name + "' is neither replay nor merge");
   SpecReader reader(spec, "replay");

@@ -9,7 +9,8 @@ random order. All have the same trace, whose sizes move from small to large and 
                 tcmalloc where they are installed, preloaded
     threads     1 2; 2 need two processors
     operations  60 M, with up to 64 MiB of live blocks; --quick: 6 M, with 8 MiB
-    merge       one merge of slabs of 32 bytes by one thread, in its processor time, all of them free, or a half of them at random: 16 M slots; --quick: 1 M
+    merge       one merge (the median of three) of slabs of 32 bytes by one thread, in its processor time, all of them free, or a half of
+                them at random: 16 M slots; --quick: 1 M
     rounds      10; --quick: 3
 
     busy        processor time of a thread an operation, which is a block taken or freed, and its first eight bytes written or read
