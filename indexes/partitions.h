@@ -158,9 +158,7 @@ class Partitions {
 
   /// Returns the bytes of all partitions. Exact only while no operation runs.
   Footprint bytes() const {
-    Footprint all{.live = parts_.size() * sizeof(Map),
-                  .room = parts_.size() * sizeof(Map),
-                  .reserved = parts_.size() * sizeof(Map)};
+    Footprint all{.live = parts_.size() * sizeof(Map), .reserved = parts_.size() * sizeof(Map)};
     for (const auto& part : parts_) {
       const Footprint one = part->bytes();
       all.live += one.live;

@@ -55,7 +55,7 @@ std::string run_schedule(const race_detail::Scenario& scenario, const RaceOption
   report.trace = (report.trace ^ outcome.trace) * 0x9e3779b97f4a7c15u + 1;
   if (!outcome.failure.empty()) return outcome.failure;
 
-  const std::string verdict = scenario.check(at);
+  std::string verdict = scenario.check(at);
   if (std::string failure = world.take_outside_failure(); !failure.empty()) return failure;
   if (!verdict.empty()) return verdict;
   scenario.destroy(at);

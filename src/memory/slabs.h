@@ -445,9 +445,12 @@ class SlabCache {
   [[nodiscard, gnu::noinline]] bool refill(u32 size_class) {
     Kept& kept = kept_[size_class];
     const auto place = std::span(kept.entries).template first<Slabs<M>::kMoved>();
-    if ((kept.count = slabs_.take(size_class, place, counts_)) != 0) return true;
-    give_all();
-    return (kept.count = slabs_.take_or_merge(size_class, place, counts_)) != 0;
+    kept.count = slabs_.take(size_class, place, counts_);
+    if (kept.count == 0) {
+      give_all();
+      kept.count = slabs_.take_or_merge(size_class, place, counts_);
+    }
+    return kept.count != 0;
   }
   /// Gives up to `most` of the newest entries of a class back.
   [[gnu::noinline]] void give(u32 size_class, u32 most) {

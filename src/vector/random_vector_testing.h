@@ -3,7 +3,6 @@
 #include <bit>
 #include <cmath>
 #include <cstddef>
-#include <cstring>
 #include <limits>
 #include <span>
 #include <vector>
@@ -66,7 +65,7 @@ bool same(T a, T b) {
   if constexpr (std::floating_point<T>) {
     if (std::isnan(a) && std::isnan(b)) return true;
   }
-  return std::memcmp(&a, &b, sizeof a) == 0;
+  return Number(a) == Number(b);
 }
 template <ElementType T>
 bool same(Bytes a, Bytes b) {

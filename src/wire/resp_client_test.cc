@@ -38,7 +38,7 @@ TEST_CASE("a client reads what a server writes, in both versions") {
     const bool is_3 = version == RespVersion::kResp3;
     std::string out;
     RespWriter writer(out, version);
-    writer.array(7);
+    writer.array(8);
     writer.simple("OK");
     writer.error("ERR no");
     writer.integer(-5);
@@ -48,10 +48,11 @@ TEST_CASE("a client reads what a server writes, in both versions") {
     writer.verbatim("txt", "text");
     writer.map(1);
     writer.bulk("key");
+    writer.bulk("value");
     const auto values = values_in(out);
-    REQUIRE(values.size() == 10);
+    REQUIRE(values.size() == 11);
     CHECK(values[0].kind == RespKind::kArray);
-    CHECK(values[0].elements == 7);
+    CHECK(values[0].elements == 8);
     CHECK(values[1].text == "OK");
     CHECK(values[2].kind == RespKind::kError);
     CHECK(values[2].text == "ERR no");
