@@ -28,7 +28,7 @@ namespace latchlab {
 
 using VectorUpdate = vectors::Update;
 using VectorStatus = vectors::Status;
-using vectors::Comparison;
+using VectorComparison = vectors::Comparison;
 using vectors::Reduction;
 using vectors::UpdateFunction;
 
@@ -133,7 +133,7 @@ class VectorOperations {
   }
   /// Returns the elements of the key's vector that compare with the operand, in their order. O(size).
   template <vectors::ElementType T>
-  [[nodiscard]] FilteredVector<std::vector<T>> filter_vector(typename Forms::View key, Comparison comparison,
+  [[nodiscard]] FilteredVector<std::vector<T>> filter_vector(typename Forms::View key, VectorComparison comparison,
                                                              std::type_identity_t<T> operand) const
     requires(kHoldsVectors)
   {
@@ -150,7 +150,8 @@ class VectorOperations {
   }
   /// Returns a bit for each element of the key's vector: bit i % 8 of byte i / 8 says whether element i compares so.
   template <vectors::ElementType T>
-  [[nodiscard]] FilteredVector<std::vector<std::byte>> filter_bitmap(typename Forms::View key, Comparison comparison,
+  [[nodiscard]] FilteredVector<std::vector<std::byte>> filter_bitmap(typename Forms::View key,
+                                                                     VectorComparison comparison,
                                                                      std::type_identity_t<T> operand) const
     requires(kHoldsVectors)
   {

@@ -61,8 +61,8 @@ TEST_CASE("A map updates a vector, and returns the one before or after") {
   CHECK(after.status == VectorStatus::kDone);
   CHECK(after.value == Floats{1, 3, 2});
   CHECK(map.reduce_vector<float>("row", Reduction::kSum).number == vectors::Number(6.));
-  CHECK(map.filter_vector<float>("row", Comparison::kGe, 2).matches == Floats{3, 2});
-  const auto bitmap = map.filter_bitmap<float>("row", Comparison::kGe, 2);
+  CHECK(map.filter_vector<float>("row", VectorComparison::kGe, 2).matches == Floats{3, 2});
+  const auto bitmap = map.filter_bitmap<float>("row", VectorComparison::kGe, 2);
   CHECK(bitmap.matches == std::vector{std::byte{6}});
   CHECK(bitmap.count == 2);
 }
@@ -76,8 +76,8 @@ TEST_CASE("An operation on a vector that does not fit, or is not there, changes 
   CHECK(map.fetch_update_vector(1, {UpdateFunction::kClip, u32{1}}, Fetch::kOld).status == VectorStatus::kMismatched);
   CHECK(map.reduce_vector<u32>(1, Reduction::kSum).status == VectorStatus::kRagged);
   CHECK(map.reduce_vector<u32>(2, Reduction::kSum).status == VectorStatus::kAbsent);
-  CHECK(map.filter_vector<u64>(1, Comparison::kEq, 0).status == VectorStatus::kRagged);
-  CHECK(map.filter_bitmap<u64>(2, Comparison::kEq, 0).status == VectorStatus::kAbsent);
+  CHECK(map.filter_vector<u64>(1, VectorComparison::kEq, 0).status == VectorStatus::kRagged);
+  CHECK(map.filter_bitmap<u64>(2, VectorComparison::kEq, 0).status == VectorStatus::kAbsent);
   CHECK(map.find(1) == "123456789");
   CHECK(map.find(2) == std::nullopt);
   STATIC_REQUIRE_FALSE(Map<u64, u64>::kHoldsVectors);
@@ -165,7 +165,7 @@ TEST_CASE("A vector that changes in place is updated, read, replaced and erased"
   CHECK(map.fetch_update_vector(2, {UpdateFunction::kSet, 7.f}, Fetch::kOld).value == Floats(1000, 1002.f));
   CHECK(map.fetch_update_vector(2, {UpdateFunction::kAdd, 1.f}, Fetch::kNew).value == Floats(1000, 8.f));
   CHECK(map.reduce_vector<float>(2, Reduction::kSum).number == vectors::Number(8000.));
-  CHECK(map.filter_bitmap<float>(1, Comparison::kEq, 2.5f).count == 1);
+  CHECK(map.filter_bitmap<float>(1, VectorComparison::kEq, 2.5f).count == 1);
   CHECK(map.update_vector(2, {UpdateFunction::kAdd, 1.}) == VectorStatus::kDone);  // 500 elements of f64
   CHECK(map.update_vector(1, {UpdateFunction::kAdd, 1.}) == VectorStatus::kRagged);
   CHECK(map.update_vector(3, {UpdateFunction::kAdd, 1.f}) == VectorStatus::kAbsent);

@@ -10,9 +10,9 @@
 #include <thread>
 #include <vector>
 
-using latchlab::Comparison;
 using latchlab::Reduction;
 using latchlab::UpdateFunction;
+using latchlab::VectorComparison;
 using latchlab::VectorStatus;
 
 using Rows = latchlab::Map<std::uint64_t, std::vector<float>>;
@@ -42,7 +42,7 @@ int main() {
 
   // Every row has had 20 steps of 1/256, all of which are exact in floats.
   const auto sum = rows.reduce_vector<float>(7, Reduction::kSum);
-  const auto large = rows.filter_vector<float>(7, Comparison::kGt, 1);
+  const auto large = rows.filter_vector<float>(7, VectorComparison::kGt, 1);
   std::printf("the weights of row 7 add up to %g, and %zu of them are large\n", sum.number.as<double>(), large.count);
   const bool right = sum.number.as<double>() == kWidth * 20 / 256. && large.count == 0;
   return right && wrong[0] == 0 && wrong[1] == 0 ? 0 : 1;
