@@ -100,24 +100,24 @@ class Completion(unittest.TestCase):
         self.assertEqual(replies('harness ab --a="--sync=olc --thr', "--sync=olc --thr")[:1], ["--sync=olc"])
 
     def test_a_word_that_zsh_does_not_break(self):
-        self.assertEqual(replies("harness --index=ar", "--index=ar"), ["--index=art"])
+        self.assertEqual(replies("harness --index=vi", "--index=vi"), ["--index=vip"])
 
     def test_bash_on_a_terminal(self):
         told = typed(
             ["bash", "--noprofile", "--norc", "-i"],
             f"source {SCRIPT}; harness() {{ printf '<%s>' \"$@\"; }}\n"
-            "harness --ind\tar\t--sync=ad\t--workload=mi\tread=100 --mem=interleave:p\t--sync={none,ad\t}; exit\n",
+            "harness --ind\tvi\t--sync=ad\t--workload=mi\tread=100 --mem=interleave:p\t--sync={none,ad\t}; exit\n",
         )
-        self.assertIn("<--index=art><--sync=adaptive><--workload=mix:read=100><--mem=interleave:pin><--sync=none><--sync=adaptive>", told)
+        self.assertIn("<--index=vip><--sync=adaptive><--workload=mix:read=100><--mem=interleave:pin><--sync=none><--sync=adaptive>", told)
 
     @unittest.skipUnless(shutil.which("zsh"), "zsh is not installed")
     def test_zsh_on_a_terminal(self):
         told = typed(
             ["zsh", "-f", "-i"],
             f"autoload -U compinit bashcompinit; compinit -u -D; bashcompinit; source {SCRIPT}; harness() {{ printf '<%s>' \"$@\" }}\n"
-            "harness --ind\tar\t --sync=ad\t --workload=mi\tread=100; exit\n",
+            "harness --ind\tvi\t --sync=ad\t --workload=mi\tread=100; exit\n",
         )
-        self.assertIn("<--index=art><--sync=adaptive><--workload=mix:read=100>", told)
+        self.assertIn("<--index=vip><--sync=adaptive><--workload=mix:read=100>", told)
 
 
 if __name__ == "__main__":
