@@ -190,8 +190,8 @@ TEST_CASE("Functions of a build's own have kernels too, for the types that they 
   STATIC_REQUIRE(kTable[0].name == "halve");
   STATIC_REQUIRE(kTable[0].operands == 1);
   STATIC_REQUIRE(kTable[1].operands == 2);
-  STATIC_REQUIRE(kTable[1].takes(Element::kF32));
-  STATIC_REQUIRE(!kTable[1].takes(Element::kU32));
+  CHECK(kTable[1].takes(Element::kF32));  // UBSan lets no constant compare a function with null
+  CHECK(!kTable[1].takes(Element::kU32));
   check_table(kTable);
   std::vector<u64> value{8, 9};
   const u64 unused = 0;
