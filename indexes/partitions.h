@@ -117,6 +117,16 @@ class Partitions {
     const std::size_t at = part_of(key);
     return parts_[at]->erase(*me.parts_[at], key);
   }
+  template <class Change>
+  Changed update_if(ThreadState& me, Raw key, const Change& change) {
+    const std::size_t at = part_of(key);
+    return parts_[at]->update_if(*me.parts_[at], key, change);
+  }
+  template <class Wanted>
+  Changed erase_if(ThreadState& me, Raw key, const Wanted& wanted) {
+    const std::size_t at = part_of(key);
+    return parts_[at]->erase_if(*me.parts_[at], key, wanted);
+  }
   template <class F>
   Modified modify(ThreadState& me, Raw key, const F& f) {
     const std::size_t at = part_of(key);
