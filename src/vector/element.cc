@@ -12,9 +12,8 @@ std::optional<Number> Number::of_bytes(Element element, Bytes bytes) {
 std::optional<Number> Number::of_text(Element element, std::string_view text) {
   return with_type(element, [&]<class T>(std::type_identity<T>) -> std::optional<Number> {
     T value{};
-    const char* const end = text.data() + text.size();
-    const auto [rest, error] = std::from_chars(text.data(), end, value);
-    if (error != std::errc() || rest != end) return std::nullopt;
+    const auto [rest, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+    if (error != std::errc() || rest != text.data() + text.size()) return std::nullopt;
     return Number(value);
   });
 }
