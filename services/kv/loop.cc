@@ -10,9 +10,9 @@ namespace {
 
 constexpr u32 kMostWait = 1000;          // milliseconds, for the work of every second
 constexpr std::size_t kSweptItems = 64;  // that the store looks at for dead ones at a time
-constexpr u32 kSweeps = 8;               // such looks a second
+constexpr u32 kSweeps = 64;              // such looks a second
 constexpr u32 kSweepsOfTurn = 4;         // between turns, while they find many
-constexpr std::size_t kManyDead = 16;    // one in so many items that are looked at: then more looks are worth it
+constexpr std::size_t kManyDead = 64;    // one in so many items that are looked at: then more looks are worth it
 constexpr u32 kLeastPasses = 4;          // of a round of draining
 constexpr u32 kConnectionsOfPass = 16;   // at least, of which a pass of any network brings input
 constexpr std::string_view kTooMany = "ERROR Too many open connections\r\n";

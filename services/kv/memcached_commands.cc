@@ -160,7 +160,8 @@ class MemcachedCommands {
     constexpr std::string_view kTooMuch = "out of memory writing get response";
     // Unlike a lookup, it cannot go on in a later turn. So what is too much is refused before any item is touched,
     // unless values grow meanwhile.
-    const std::size_t most = desk_.server.options().limits.most_output_bytes;
+    const Limits& limits = desk_.server.options().limits;
+    const std::size_t most = limits.most_output_bytes + limits.most_value_bytes;  // as what a lookup makes in a turn
     if (size_of_items() > most) return append_server_error(out_, kTooMuch);
     const i64 expires = expiry_of(command_.exptime, now_);
     std::string answer;

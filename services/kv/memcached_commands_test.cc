@@ -217,7 +217,8 @@ TEST_CASE("An item lives as long as its time says") {
 
 TEST_CASE("gat of more than an answer may have touches nothing") {
   ServerOptions options;
-  options.limits.most_output_bytes = 1000;
+  options.limits.most_output_bytes = 600;
+  options.limits.most_value_bytes = 400;
   Played served(options);
   Conversation client(served);
   for (const std::string key : {"a", "b", "c"})

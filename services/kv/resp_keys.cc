@@ -146,6 +146,7 @@ void scan(Call& call) {
   // bounds of matches and bytes are looked at between steps.
   constexpr i64 kMostWork = 4096;
   constexpr std::size_t kMostBytes = std::size_t{64} << 10, kMostMatched = std::size_t{4} << 20;
+  constexpr std::size_t kLookedAt = 256;  // for an item, so that 4,096 of them are a client's share of a turn
   const i64 step = pattern == "*" ? 16 : 1;
   std::vector<std::string> keys;
   std::size_t bytes = 0, matched = 0;
@@ -155,7 +156,7 @@ void scan(Call& call) {
     more = call.desk.session.walk_on(*call.dialogue.walk, static_cast<std::size_t>(std::min(left, step)), call.now,
                                      [&](const Item& item) {
                                        bytes += item.key().size();
-                                       matched += item.key().size() * pattern.size();
+                                       matched += kLookedAt + item.key().size() * pattern.size();
                                        if (strings && matches(pattern, item.key())) keys.emplace_back(item.key());
                                      });
   }
