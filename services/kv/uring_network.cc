@@ -5,6 +5,7 @@
 #include <poll.h>
 #include <sys/socket.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstring>
@@ -117,6 +118,9 @@ class UringNetwork final : public Network {
   void take_accepted(u32 listener, const io_uring_cqe& completion, Observer& observer);
   void take_received(Place place, const io_uring_cqe& completion, Observer& observer);
   void take_sent(Place place, int result, Observer& observer);
+  /// Looks at some connections for an end that their receive has missed. Linux 6.18 was seen to
+  /// leave a receive waiting for ever after clients had reset their connections in the middle of long values.
+  void check_receives();
   /// Repeats a cancellation that the operation has missed.
   void take_cancelled(Operation operation, u32 place);
   void fail(Place place, Observer& observer);
@@ -140,8 +144,12 @@ class UringNetwork final : public Network {
   const std::unique_ptr<Entries> entries_;
   std::deque<Connection> connections_;  // by their places; they must not move while the kernel reads their bytes
   std::vector<Place> free_places_;
-  std::size_t operations_ = 0;  // that have not ended, without cancellations
-  int given_ = 0;               // buffers since the last advance
+  std::size_t operations_ = 0;                  // that have not ended, without cancellations
+  int given_ = 0;                               // buffers since the last advance
+  static constexpr std::size_t kChecked = 256;  // connections, at a time
+  static constexpr u32 kWaitsToCheck = 256;     // if the loop is never idle
+  std::size_t checked_ = 0;                     // the place of the last one
+  u32 waits_ = 0;
   bool accepts_ = true;
   Ring ring_;  // ends before the memory that it uses
 };
@@ -193,8 +201,23 @@ void UringNetwork::wait(u32 most_ms) {
     status = io_uring_submit_and_wait_timeout(ring_.get(), &first, 1, &time, nullptr);
   }
   // EBUSY and EAGAIN: the kernel goes on once completions are taken, or memory is free.
+  if (status == -ETIME || ++waits_ % kWaitsToCheck == 0) check_receives();
   if (status < 0 && status != -ETIME && status != -EINTR && status != -EBUSY && status != -EAGAIN)
     throw std::system_error(-status, std::generic_category(), "io_uring");
+}
+
+void UringNetwork::check_receives() {
+  const std::size_t most = std::min<std::size_t>(connections_.size(), kChecked);
+  for (std::size_t i = 0; i < most; ++i) {
+    checked_ = (checked_ + 1) % connections_.size();
+    const Connection& connection = connections_[checked_];
+    if (!connection.open || !connection.receives || connection.ended) continue;
+    char byte = 0;
+    const ssize_t got = recv(connection.file.number(), &byte, 1, MSG_PEEK | MSG_DONTWAIT);
+    const bool over = got == 0 || (got < 0 && errno != EAGAIN && errno != EINTR);
+    // The receive ends, begins again, and finds the end.
+    if (over) cancel(Operation::kCancelReceive, Operation::kReceive, static_cast<Place>(checked_));
+  }
 }
 
 void UringNetwork::report(Observer& observer) {
