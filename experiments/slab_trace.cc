@@ -14,8 +14,8 @@
 //     bytes    8 to 64      64 to 512     8 to 64
 //
 // There are as many tables as threads. After each of kSlices slices of its operations a thread goes on with the next
-// table, so with two threads or more it frees blocks that others have made. The threads write the first eight bytes of
-// each block, and check them before they free it.
+// table, so with two threads or more it frees blocks that other threads have made. The threads write the first eight
+// bytes of each block, and check them before they free it.
 #include <fcntl.h>
 #include <time.h>
 #include <unistd.h>
@@ -161,7 +161,7 @@ class Trace {
   std::array<u64, kSlices> live_after_{};
 };
 
-const MemoryConfig kMemory{.alloc = MemoryConfig::Alloc::kArena};  // pages are touched by those who use them
+const MemoryConfig kMemory{.alloc = MemoryConfig::Alloc::kArena};  // a page is touched when it is used
 
 struct OfSlabs {
   Slabs<Native> slabs{kMemory};
@@ -330,7 +330,7 @@ Json run(const Spec& spec, const std::vector<std::string>& command_line) {
     std::array<Json, 3> merges;
     for (Json& merge : merges) merge = run_merge(slots, share, seed);
     std::ranges::sort(merges, {}, [](const Json& merge) { return merge["slots_s"].get<double>(); });
-    return merges[1];  // The first one may wait for pages that a host has not given to this machine before.
+    return merges[1];  // The first one may wait for pages.
   }
   if (spec.name != "replay") throw InputError("'" + spec.name + "' is neither replay nor merge");
   SpecReader reader(spec, "replay");

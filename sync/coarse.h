@@ -4,7 +4,9 @@
 // The body runs under the lock (or inside a hardware transaction), and the clean-up runs after it. Linking and freeing
 // blocks under the lock would make all other threads wait longer, and an exception would leave the lock held.
 #include <new>
+#include <optional>
 #include <stdexcept>
+#include <type_traits>
 #include <utility>
 
 #include "src/reclaim/immediate.h"
@@ -54,5 +56,37 @@ template <class T>
     throw std::logic_error("a reading body failed although a coarse policy excludes all other operations");
   return std::move(*attempt);
 }
+
+/// A coarse policy whose operations may run in another thread. `Derived` has run(me, operation), which returns when the
+/// operation has run.
+template <class Derived, class M>
+struct RunsElsewhere : CoarsePolicy<M> {
+  template <class Me, class Body>
+  auto read(Me& me, Body&& body) {
+    DirectTx<M> tx(*me.pool);
+    auto attempt = attempt_of(me, tx, body);
+    return finish_reading(attempt);
+  }
+  template <class Me, class Body>
+  auto write(Me& me, Body&& body) {
+    DirectTx<M> tx(*me.pool);
+    auto attempt = attempt_of(me, tx, body);
+    return finish_writing(tx, attempt);
+  }
+
+ private:
+  template <class Me, class Body>
+  auto attempt_of(Me& me, DirectTx<M>& tx, Body& body) {
+    std::optional<decltype(body(tx))> attempt;
+    auto& policy = static_cast<Derived&>(*this);
+    // A body that is small and trivial is copied, so that its fields come with the operation.
+    if constexpr (std::is_invocable_v<const Body&, DirectTx<M>&>) {
+      policy.run(me, [body, at = &tx, &attempt] { attempt.emplace(body(*at)); });
+    } else {
+      policy.run(me, [&] { attempt.emplace(body(tx)); });
+    }
+    return std::move(*attempt);
+  }
+};
 
 }  // namespace latchlab

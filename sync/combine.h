@@ -22,7 +22,6 @@
 // SPAA 2010. P. Fatourou, N. Kallimanis. Revisiting the combining synchronization technique. PPoPP 2012 (CC-Synch,
 // whose queue has a node of the predecessor's instead).
 #include <array>
-#include <optional>
 #include <string_view>
 #include <utility>
 
@@ -89,7 +88,7 @@ class CombiningQueue {
 };
 
 template <class M>
-class Combine : public CoarsePolicy<M> {
+class Combine : public RunsElsewhere<Combine<M>, M> {
  public:
   static constexpr std::string_view kName = "combine";
   static constexpr std::string_view kAbout =
@@ -104,27 +103,12 @@ class Combine : public CoarsePolicy<M> {
 
   explicit Combine(const NoOptions&) {}
 
-  template <class Me, class Body>
-  auto read(Me& me, Body&& body) {
-    DirectTx<M> tx(*me.pool);
-    auto attempt = inside(me, tx, body);
-    return finish_reading(attempt);
-  }
-  template <class Me, class Body>
-  auto write(Me& me, Body&& body) {
-    DirectTx<M> tx(*me.pool);
-    auto attempt = inside(me, tx, body);
-    return finish_writing(tx, attempt);
+  template <class Me, class Operation>
+  void run(Me& me, const Operation& operation) {
+    me.counters.combined += queue_.run(operation);
   }
 
  private:
-  template <class Me, class Body>
-  auto inside(Me& me, DirectTx<M>& tx, Body& body) {
-    std::optional<decltype(body(tx))> attempt;
-    me.counters.combined += queue_.run([&] { attempt.emplace(body(tx)); });
-    return std::move(*attempt);
-  }
-
   alignas(kFalseSharingBytes) CombiningQueue<M> queue_;
 };
 

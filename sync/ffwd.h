@@ -34,7 +34,6 @@
 #include <memory>
 #include <mutex>
 #include <new>
-#include <optional>
 #include <string_view>
 #include <type_traits>
 #include <utility>
@@ -239,7 +238,7 @@ class Delegation {
 };
 
 template <class M>
-class Ffwd : public CoarsePolicy<M> {
+class Ffwd : public RunsElsewhere<Ffwd<M>, M> {
  public:
   static constexpr std::string_view kName = "ffwd";
   static constexpr std::string_view kAbout = "delegation: a server thread runs all operations, round after round";
@@ -249,31 +248,12 @@ class Ffwd : public CoarsePolicy<M> {
 
   explicit Ffwd(const NoOptions&) {}
 
-  template <class Me, class Body>
-  auto read(Me& me, Body&& body) {
-    DirectTx<M> tx(*me.pool);
-    auto attempt = on_server(me, tx, body);
-    return finish_reading(attempt);
-  }
-  template <class Me, class Body>
-  auto write(Me& me, Body&& body) {
-    DirectTx<M> tx(*me.pool);
-    auto attempt = on_server(me, tx, body);
-    return finish_writing(tx, attempt);
+  template <class Me, class Operation>
+  void run(Me& me, const Operation& operation) {
+    server_.run(me.learned, operation);
   }
 
  private:
-  template <class Me, class Body>
-  auto on_server(Me& me, DirectTx<M>& tx, Body& body) {
-    std::optional<decltype(body(tx))> attempt;
-    if constexpr (std::is_invocable_v<const Body&, DirectTx<M>&>) {
-      server_.run(me.learned, [body, at = &tx, &attempt] { attempt.emplace(body(*at)); });
-    } else {
-      server_.run(me.learned, [&] { attempt.emplace(body(tx)); });
-    }
-    return std::move(*attempt);
-  }
-
   Delegation<M> server_;
 };
 

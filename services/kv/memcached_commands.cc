@@ -9,6 +9,7 @@
 #include <new>
 #include <stdexcept>
 
+#include "services/kv/memcached_vectors.h"
 #include "services/kv/statistics.h"
 #include "services/kv/vectors.h"
 #include "src/wire/memcached_answers.h"
@@ -42,10 +43,6 @@ class Digits {
   std::array<char, 20> digits_;  // as many as 2^64 - 1 has
   std::size_t size_;
 };
-
-i64 seconds_left(i64 expires, Moment now) {
-  return expires == 0 ? -1 : std::max<i64>(0, (expires - now.ms + 999) / 1000);
-}
 
 u64 idle_seconds(u32 recent, Moment now) {
   const u32 last = recent & Recent::kSeconds;
@@ -101,9 +98,9 @@ class MemcachedCommands {
       case Verb::kMetaArithmetic: return meta_add();
       case Verb::kMetaNoOp: return append_meta_line(out_, command_, MetaStatus::kNoOp);
       case Verb::kMetaDebug: return meta_debug();
-      case Verb::kVectorUpdate: return vector_update();
-      case Verb::kVectorReduce: return vector_reduce();
-      case Verb::kVectorFilter: return vector_filter();
+      case Verb::kVectorUpdate:
+      case Verb::kVectorReduce:
+      case Verb::kVectorFilter: return answer_vectors(desk_, command_, out_);
       case Verb::kGet:
       case Verb::kGets:
       case Verb::kQuit: break;
@@ -518,36 +515,6 @@ class MemcachedCommands {
     });
   }
 
-  void vector_update() {
-    count<&KvCounters::cmd_meta>();
-    const auto update = kv::vector_update(command_.function, command_.element, command_.value);
-    const VectorUpdated updated = update_vector(desk_, key(), update, command_.cas, command_.mode == 'O');
-    switch (updated.kind) {
-      case VectorUpdated::Kind::kAbsent: return append_meta(MetaStatus::kNotFound, {});
-      case VectorUpdated::Kind::kOtherCas: return append_meta(MetaStatus::kExists, {});
-      case VectorUpdated::Kind::kDone: break;
-    }
-    const MetaStatus status = command_.has('v') ? MetaStatus::kValue : MetaStatus::kDone;
-    if (is_quiet(command_, status)) return;
-    append_meta_line(out_, command_, status, told(updated.fields, updated.value.size(), now_));
-    if (status == MetaStatus::kValue) append_value(out_, updated.value);
-  }
-  void vector_reduce() {
-    count<&KvCounters::cmd_meta>();
-    append_found(reduce_vector(desk_, key(), vector_reduction(command_.function, command_.element)));
-  }
-  void vector_filter() {
-    count<&KvCounters::cmd_meta>();
-    const auto filter = kv::vector_filter(command_.function, command_.element, command_.value);
-    append_found(filter_vector(desk_, key(), filter, command_.mode == 'B'));
-  }
-  /// Appends what mr and mf have found.
-  void append_found(const std::optional<std::string>& found) {
-    if (!found) return append_meta(MetaStatus::kMiss, {});
-    append_meta_line(out_, command_, MetaStatus::kValue, {.bytes = found->size()});
-    append_value(out_, *found);
-  }
-
   void append_meta(MetaStatus status, const MetaItem& item) {
     if (!is_quiet(command_, status)) append_meta_line(out_, command_, status, item);
   }
@@ -568,6 +535,10 @@ i64 expiry_of(i64 exptime, Moment now) {
   if (exptime < 0) return kOver;
   const i64 seconds = std::min(exptime, std::numeric_limits<i64>::max() / 2000);
   return exptime <= kMostRelative ? now.ms + seconds * 1000 : seconds * 1000;
+}
+
+i64 seconds_left(i64 expires, Moment now) {
+  return expires == 0 ? -1 : std::max<i64>(0, (expires - now.ms + 999) / 1000);
 }
 
 bool is_lookup(const MemcachedCommand& command) {

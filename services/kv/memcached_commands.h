@@ -37,4 +37,7 @@ void erase_without_room(const Desk& desk, const MemcachedCommand& command);
 /// are seconds from now, more are seconds since 1970, and negative times are over.
 [[nodiscard]] i64 expiry_of(i64 exptime, Moment now);
 
+/// Returns the seconds until a moment of expiry, as meta commands tell them; -1 for an item that does not expire.
+[[nodiscard]] i64 seconds_left(i64 expires, Moment now);
+
 }  // namespace latchlab::kv
