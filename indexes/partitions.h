@@ -168,7 +168,8 @@ class Partitions {
 
   /// Returns the bytes of all partitions. Exact only while no operation runs.
   Footprint bytes() const {
-    Footprint all{.live = parts_.size() * sizeof(Map), .reserved = parts_.size() * sizeof(Map)};
+    const u64 maps = parts_.size() * sizeof(Map);  // they stay when the last key is erased
+    Footprint all{.live = maps, .room = maps, .reserved = maps};
     for (const auto& part : parts_) {
       const Footprint one = part->bytes();
       all.live += one.live;
