@@ -8,6 +8,7 @@
 #include <limits>
 #include <new>
 #include <stdexcept>
+#include <system_error>
 
 #include "services/kv/memcached_vectors.h"
 #include "services/kv/statistics.h"
@@ -29,7 +30,12 @@ constexpr i64 kOver = 1;
 std::optional<u64> number_of(std::string_view value) {
   constexpr std::string_view kBlanks = " \t\n\v\f\r";
   value.remove_prefix(std::min(value.find_first_not_of(kBlanks), value.size()));
-  return signed_number_in<u64>(value.substr(0, value.find_first_of(kBlanks)));
+  if (value.starts_with('+')) value.remove_prefix(1);
+  u64 number = 0;
+  const char* const all = value.data() + value.size();
+  const auto [end, error] = std::from_chars(value.data(), all, number);
+  if (error != std::errc() || (end != all && kBlanks.find(*end) == kBlanks.npos)) return std::nullopt;
+  return number;
 }
 
 /// The text of a number, in memory of its own.
@@ -76,8 +82,6 @@ class MemcachedCommands {
 
   void run() {
     switch (command_.verb) {
-      case Verb::kGat:
-      case Verb::kGats: return get_and_touch();
       case Verb::kSet:
       case Verb::kAdd:
       case Verb::kReplace:
@@ -103,6 +107,8 @@ class MemcachedCommands {
       case Verb::kVectorFilter: return answer_vectors(desk_, command_, out_);
       case Verb::kGet:
       case Verb::kGets:
+      case Verb::kGat:
+      case Verb::kGats:
       case Verb::kQuit: break;
     }
   }
@@ -117,6 +123,28 @@ class MemcachedCommands {
     const std::optional<u64> cas = with_cas ? std::optional(item.cas()) : std::nullopt;
     append_value_line(out, key, item.flags(), item.value().size(), cas);
     append_value(out, item.value());
+  }
+
+  /// Touches the item of one key of gat or gats, and appends what stands for it.
+  void get_and_touch(std::string_view text) {
+    const i64 expires = expiry_of(command_.exptime, now_);
+    std::string answer;
+    const auto decide = [&](const Item* before) {
+      answer.clear();
+      if (before == nullptr) return Wish::leave();
+      append_hit(answer, text, *before, command_.verb == Verb::kGats);
+      ItemFields touched = accessed(*before, now_);
+      touched.expires = expires;
+      return Wish::put(touched, before->value()).marked(Mark::kUsed);
+    };
+    (void)desk_.session.change(desk_.server.store().key(text), now_, decide);
+    out_ += answer;
+    // As memcached does: a hit is a touch alone, and a miss is one of both.
+    count<&KvCounters::cmd_touch>();
+    if (!answer.empty()) return count<&KvCounters::touch_hits>();
+    count<&KvCounters::touch_misses>();
+    count<&KvCounters::cmd_get>();
+    count<&KvCounters::get_misses>();
   }
 
   /// Appends what mg answers for its key.
@@ -151,50 +179,6 @@ class MemcachedCommands {
             .expires = expiry_of(command_.exptime, now_),
             .flags = command_.flags,
             .recent = now_.second & Recent::kSeconds};
-  }
-
-  void get_and_touch() {
-    constexpr std::string_view kTooMuch = "out of memory writing get response";
-    // Unlike a lookup, it cannot go on in a later turn. So what is too much is refused before any item is touched,
-    // unless values grow meanwhile.
-    const Limits& limits = desk_.server.options().limits;
-    const std::size_t most = limits.most_output_bytes + limits.most_value_bytes;  // as what a lookup makes in a turn
-    if (size_of_items() > most) return append_server_error(out_, kTooMuch);
-    const i64 expires = expiry_of(command_.exptime, now_);
-    std::string answer;
-    const std::size_t begun = out_.size();
-    for (const std::string_view text : command_.keys) {
-      const auto decide = [&](const Item* before) {
-        answer.clear();
-        if (before == nullptr) return Wish::leave();
-        append_hit(answer, text, *before, command_.verb == Verb::kGats);
-        ItemFields touched = accessed(*before, now_);
-        touched.expires = expires;
-        return Wish::put(touched, before->value()).marked(Mark::kUsed);
-      };
-      (void)desk_.session.change(desk_.server.store().key(text), now_, decide);
-      out_ += answer;
-      count<&KvCounters::cmd_get>();
-      count<&KvCounters::cmd_touch>();
-      answer.empty() ? count<&KvCounters::get_misses>() : count<&KvCounters::get_hits>();
-      answer.empty() ? count<&KvCounters::touch_misses>() : count<&KvCounters::touch_hits>();
-      if (out_.size() - begun > most) {
-        out_.resize(begun);
-        return append_server_error(out_, kTooMuch);
-      }
-    }
-    append_status(out_, MemcachedStatus::kEnd);
-  }
-  /// Returns the bytes of the items of the command's keys.
-  std::size_t size_of_items() const {
-    std::size_t bytes = 0;
-    for (const std::string_view text : command_.keys) {
-      const Key key = desk_.server.store().key(text);
-      desk_.session.find({&key, 1}, now_, kAlone, [&](std::size_t, Store::Items items) {
-        if (items[0]) bytes += items[0]->size();
-      });
-    }
-    return bytes;
   }
 
   /// Stores as set and its kind do.
@@ -297,6 +281,7 @@ class MemcachedCommands {
       if (before == nullptr) {
         if (!command_.has('N')) return Wish::leave();
         sum = {.kind = Sum::Kind::kDone, .number = command_.initial, .made = true, .fields = fields()};
+        sum.fields.flags = 0;
         const InOrder order = in_order(0, true);
         sum.fields.expires = order.expires;
         sum.ttl = order.ttl;
@@ -325,13 +310,14 @@ class MemcachedCommands {
       sum.ttl = order.ttl;
       digits = Digits(sum.number);
       const std::size_t size = digits.text().size();
-      if (size > before->value().size()) {
+      const bool in_place = size <= before->value().size();
+      if (!in_place) {
         // memcached keeps the item unless the number has no room in it. A new item has no past.
         sum.fields.recent = now_.second & Recent::kSeconds;
         sum.fields.stale = false;
       }
       blanks.assign(std::max(before->value().size(), size) - size, ' ');
-      return Wish::put(sum.fields, digits.text(), blanks).marked(Mark::kUsed);
+      return Wish::put(sum.fields, digits.text(), blanks).marked(in_place ? Mark::kUsed : Mark::kClear);
     };
     (void)change(decide);
     // As memcached does: what is no number, or has another cas, is neither, and so is an item that ma makes.
@@ -371,7 +357,6 @@ class MemcachedCommands {
   /// mg that makes or touches an item. The value is copied, since the item is replaced.
   void meta_get() {
     count<&KvCounters::cmd_meta>();
-    count<&KvCounters::cmd_get>();
     const MetaStatus done = command_.has('v') ? MetaStatus::kValue : MetaStatus::kDone;
     std::string value;
     std::optional<MetaItem> item;
@@ -404,11 +389,14 @@ class MemcachedCommands {
       return Wish::put(touched, before->value()).marked(command_.has('u') ? Mark::kKeep : Mark::kUsed);
     };
     (void)change(decide);
-    if (command_.has('T')) {
+    // As memcached does: what is touched is no get.
+    if (item && command_.has('T')) {
       count<&KvCounters::cmd_touch>();
-      item ? count<&KvCounters::touch_hits>() : count<&KvCounters::touch_misses>();
+      count<&KvCounters::touch_hits>();
+    } else {
+      count<&KvCounters::cmd_get>();
+      item ? count<&KvCounters::get_hits>() : count<&KvCounters::get_misses>();
     }
-    item ? count<&KvCounters::get_hits>() : count<&KvCounters::get_misses>();
     append_meta(item ? done : MetaStatus::kMiss, item.value_or(MetaItem()));
     if (item && done == MetaStatus::kValue) append_value(out_, value);
   }
@@ -476,7 +464,9 @@ class MemcachedCommands {
       return Wish::put(stale, before->value()).marked(Mark::kKeep);
     };
     (void)change(decide);
-    status == MetaStatus::kNotFound ? count<&KvCounters::delete_misses>() : count<&KvCounters::delete_hits>();
+    // As memcached does: an item that stays, as a stale one, is neither.
+    if (status != MetaStatus::kDone) count<&KvCounters::delete_misses>();
+    if (status == MetaStatus::kDone && !command_.has('I')) count<&KvCounters::delete_hits>();
     append_meta(status, {});
   }
 
@@ -554,6 +544,22 @@ void append_lookup(std::string& out, const Desk& desk, const MemcachedCommand& c
   if (!item) return;
   item->access(desk.now.second);
   MemcachedCommands::append_hit(out, key, *item, command.verb == Verb::kGets);
+}
+
+bool is_get_and_touch(const MemcachedCommand& command) {
+  return command.verb == Verb::kGat || command.verb == Verb::kGats;
+}
+
+bool append_touched(std::string& out, const Desk& desk, const MemcachedCommand& command, std::string_view key) {
+  const std::size_t before = out.size();
+  try {
+    MemcachedCommands(desk, command, out).get_and_touch(key);
+    return true;
+  } catch (const std::bad_alloc&) {
+    out.resize(before);
+    append_server_error(out, kNoMemoryToStore);
+    return false;
+  }
 }
 
 void append_lookup_end(std::string& out, const MemcachedCommand& command) {

@@ -27,7 +27,14 @@ void append_lookup(std::string& out, const Desk& desk, const MemcachedCommand& c
 /// Appends the end of a lookup's answer, after its last key.
 void append_lookup_end(std::string& out, const MemcachedCommand& command);
 
-/// Answers a command that is no lookup and not quit. Never throws: memory that is out is an error of the command.
+/// Returns true for gat and gats, which are answered key by key.
+[[nodiscard]] bool is_get_and_touch(const MemcachedCommand& command);
+/// Touches the item of one of the command's keys and appends it. Returns false if memory is out: then an error is
+/// appended instead, which ends the answer.
+[[nodiscard]] bool append_touched(std::string& out, const Desk& desk, const MemcachedCommand& command,
+                                  std::string_view key);
+
+/// Answers a command that is no lookup, no gat and not quit. Never throws: memory that is out is an error of the command.
 void answer(const Desk& desk, const MemcachedCommand& command, std::string& out);
 
 /// Does what a set or ms does whose value has no room: it removes the old item. Does nothing for other commands.

@@ -149,6 +149,7 @@ TEST_CASE("Commands of memcached count once each, under the names that its clien
                                     "mg a v",
                                     "mg d v",
                                     "mg a T0",
+                                    "mg d T0",
                                     "incr a 5",
                                     "incr d 5",
                                     "decr a 5",
@@ -159,6 +160,8 @@ TEST_CASE("Commands of memcached count once each, under the names that its clien
                                     "incr w 1",
                                     "delete a",
                                     "delete a",
+                                    "md c C1000000",
+                                    "md c I",
                                     "md c",
                                     "md c",
                                     "cas e 0 0 1 1\r\nx",
@@ -171,10 +174,10 @@ TEST_CASE("Commands of memcached count once each, under the names that its clien
   const std::size_t at = unique.find(" 1 ") + 3;
   REQUIRE(client.say("cas f 0 0 1 " + unique.substr(at, unique.find('\r', at) - at) + "\r\ny\r\n") == "STORED\r\n");
   const Texts stats = stats_of(served);
-  const Texts wanted{{"cmd_get", "12"},        {"get_hits", "7"},      {"get_misses", "5"},   {"cmd_set", "10"},
-                     {"cmd_touch", "5"},       {"touch_hits", "3"},    {"touch_misses", "2"}, {"cmd_meta", "8"},
+  const Texts wanted{{"cmd_get", "11"},        {"get_hits", "5"},      {"get_misses", "6"},   {"cmd_set", "10"},
+                     {"cmd_touch", "5"},       {"touch_hits", "3"},    {"touch_misses", "2"}, {"cmd_meta", "11"},
                      {"incr_hits", "2"},       {"incr_misses", "1"},   {"decr_hits", "1"},    {"decr_misses", "1"},
-                     {"delete_hits", "2"},     {"delete_misses", "2"}, {"cas_hits", "1"},     {"cas_misses", "1"},
+                     {"delete_hits", "2"},     {"delete_misses", "3"}, {"cas_hits", "1"},     {"cas_misses", "1"},
                      {"cas_badval", "1"},      {"cmd_flush", "1"},     {"curr_items", "1"},   {"evictions", "0"},
                      {"hash_collisions", "0"}, {"out_of_memory", "0"}};
   for (const auto& [name, value] : wanted) {
@@ -222,22 +225,26 @@ TEST_CASE("Items and bytes follow what is stored, replaced, deleted, expired and
   check(3, bytes_of("a", "123") + of_b + of_c, 5);
   (void)client.say("add a 0 0 1\r\n1\r\nreplace d 0 0 1\r\n1\r\ndelete d\r\n");  // all refused
   check(3, bytes_of("a", "123") + of_b + of_c, 5);
+  (void)client.say("touch a 0\r\ngat 0 a\r\nincr a 1\r\nmg a T0\r\nmd a I\r\n");  // none is new
+  check(3, bytes_of("a", "124") + of_b + of_c, 5);
+  (void)client.say("incr a 900\r\nmv a 4 xor u32\r\nabcd\r\n");
+  check(3, bytes_of("a", "1024") + of_b + of_c, 6);
   (void)client.say("delete a\r\n");
-  check(2, of_b + of_c, 5);
+  check(2, of_b + of_c, 6);
   // An item whose time is over counts until a command or the sweep comes by it.
   served.pass(5000);
-  check(2, of_b + of_c, 5);
+  check(2, of_b + of_c, 6);
   CHECK(client.say("get bb\r\n") == "END\r\n");
-  check(1, of_c, 5);
+  check(1, of_c, 6);
   CHECK(served.session().sweep(100, served.now()).removed == 1);
-  check(0, 0, 5);
+  check(0, 0, 6);
   CHECK(number(stats_of(served), "reclaimed") == 2);
   CHECK(number(stats_of(served), "expired_unfetched") == 2);
   // A flush forgets all at once.
   (void)client.say("set a 0 0 1\r\n1\r\nset b 0 0 1\r\n1\r\nflush_all\r\n");
-  check(0, 0, 7);
+  check(0, 0, 8);
   CHECK(client.say("set a 0 0 1\r\n1\r\nget a b\r\n") == "STORED\r\nVALUE a 0 1\r\n1\r\nEND\r\n");
-  check(1, bytes_of("a", "1"), 8);
+  check(1, bytes_of("a", "1"), 9);
 }
 
 TEST_CASE("Items that are evicted leave the counts of items, and are counted as fetched or not") {

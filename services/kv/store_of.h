@@ -156,6 +156,7 @@ class StoreOf final : public Store {
           const std::optional<Item> before = seen.look(bytes, key.text, generation, now);
           const Wish wish = decide(before ? &*before : nullptr);
           seen.stored = 0;
+          seen.in_place = wish.mark() != Mark::kClear;
           switch (wish.kind()) {
             case Wish::Kind::kLeave: return latchlab::Change::leave();
             case Wish::Kind::kErase: return latchlab::Change::erase();
@@ -228,6 +229,7 @@ class StoreOf final : public Store {
       u64 cas = 0;
       std::size_t bytes = 0;   // of the item that was there
       std::size_t stored = 0;  // of the one that was put
+      bool in_place = false;   // as clients see it: the item was changed, and none was stored
 
       /// Notes what is there, and returns it if it is live.
       std::optional<Item> look(std::optional<ByteSpan> found, std::string_view key, u32 current, Moment now) {
@@ -312,7 +314,7 @@ class StoreOf final : public Store {
       const bool removed = effect == Effect::kReplaced || effect == Effect::kErased;
       if (put) {
         tally_.count_items(generation, 1, static_cast<i64>(seen.stored));
-        tally_.events.add<&StoreCounters::total_items>();
+        if (!seen.in_place) tally_.events.add<&StoreCounters::total_items>();
       }
       if (!removed || seen.kind == Seen::Kind::kNothing) return effect;
       tally_.count_items(seen.generation, -1, -static_cast<i64>(seen.bytes));

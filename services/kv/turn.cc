@@ -4,6 +4,7 @@
 #include <bit>
 #include <chrono>
 #include <new>
+#include <utility>
 
 #include "services/kv/memcached_commands.h"
 #include "services/kv/resp_commands.h"
@@ -17,6 +18,8 @@ namespace {
 /// The bytes of items that the commands of one dialogue move in a turn; one command may exceed it. So a client that
 /// touches long values, for a few bytes each, takes no longer turns than one that stores them.
 constexpr u64 kMostMoved = u64{1} << 20;
+/// What a key of gat counts for, besides its item: a miss takes time, too.
+constexpr u64 kMovedByTouch = 256;
 
 }  // namespace
 
@@ -135,11 +138,28 @@ Turn::Taken Turn::take_memcached(Dialogue& dialogue, std::size_t ahead) {
     dialogue.closing = true;
   } else if (!dialogue.admitted) {
     authenticate(dialogue, command);
+  } else if (is_get_and_touch(command)) {
+    if (!get_and_touch(dialogue, command)) return Taken::kAnswered;
   } else {
     kv::answer(desk(), command, dialogue.out);
   }
   dialogue.drop(parsed.used);
   return Taken::kAnswered;
+}
+
+bool Turn::get_and_touch(Dialogue& dialogue, const MemcachedCommand& command) {
+  const u64 moved = session_.moved();
+  std::size_t key = std::exchange(dialogue.answered_keys, 0);
+  for (; key < command.keys.size(); ++key) {
+    if (dialogue.full() || dialogue.moved + session_.moved() - moved >= kMostMoved) {
+      dialogue.hold_back(key);
+      return false;
+    }
+    session_.note_moved(kMovedByTouch);
+    if (!append_touched(dialogue.out, desk(), command, command.keys[key])) return true;
+  }
+  append_lookup_end(dialogue.out, command);
+  return true;
 }
 
 void Turn::authenticate(Dialogue& dialogue, const MemcachedCommand& command) {

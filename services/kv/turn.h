@@ -70,6 +70,8 @@ class Turn {
   bool take_commands(Dialogue& dialogue);
   Taken take_memcached(Dialogue& dialogue, std::size_t ahead);
   Taken take_resp(Dialogue& dialogue, std::size_t ahead);
+  /// Answers gat or gats, from the first key on that has no answer. Returns false if others are left for a later turn.
+  bool get_and_touch(Dialogue& dialogue, const MemcachedCommand& command);
   void authenticate(Dialogue& dialogue, const MemcachedCommand& command);
   /// Notes that a command is incomplete, and from which size on it may be whole.
   static Taken incomplete(Dialogue& dialogue, const Parsed& parsed, std::size_t ahead);

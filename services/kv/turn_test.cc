@@ -291,8 +291,10 @@ TEST_CASE("A client whose short commands move long values has a part of a turn, 
   const std::string value(400'000, 'v');
   REQUIRE(busy.say("set a 0 0 400000\r\n" + value + "\r\n") == "STORED\r\n");
   REQUIRE(other.say("set b 0 0 1\r\nx\r\n") == "STORED\r\n");
+  std::string absent;
+  for (u32 i = 0; i < 1000; ++i) absent += " absent";
   const std::vector<std::string> commands{
-      "touch a 60", "gat 60 a", "mg a T60", "EXPIRE a 60", "mv a 4 xor u32\r\nabcd", "mr a sum u32"};
+      "touch a 60", "gat 60 a", "gat 60" + absent, "mg a T60", "EXPIRE a 60", "mv a 4 xor u32\r\nabcd", "mr a sum u32"};
   for (const std::string& command : commands) {
     INFO(command);
     Conversation client(served);

@@ -15,13 +15,8 @@ namespace {
 
 vectors::Bytes bytes_of(std::string_view text) { return std::as_bytes(std::span(text)); }
 
-[[noreturn]] void refuse(vectors::Status status, std::string_view function, std::string_view type) {
-  switch (status) {
-    case vectors::Status::kUnsuited: throw WrongVector{std::string(function) + " is not for " + std::string(type)};
-    case vectors::Status::kRagged:
-      throw WrongVector{"the value is no whole number of elements of " + std::string(type)};
-    default: throw WrongVector{"the operands do not fit the value"};
-  }
+[[noreturn]] void refuse(vectors::Status status, std::string_view function, vectors::Element element) {
+  throw WrongVector{vectors::why(status, function, element)};
 }
 
 std::string no_such(std::string_view what, const auto& names) {
@@ -68,7 +63,7 @@ VectorReduction vector_reduction(std::string_view function, std::string_view typ
   const VectorReduction made{named<vectors::Element>(type, "type of elements"),
                              named<vectors::Reduction>(function, "function")};
   if (const vectors::Status status = reduce(made.element, made.reduction, {}).status; status != vectors::Status::kDone)
-    refuse(status, function, type);
+    refuse(status, function, made.element);
   return made;
 }
 
@@ -113,7 +108,7 @@ std::optional<std::string> reduce_vector(const Desk& desk, const Key& key, const
     return reduced.number.text();
   });
   if (reduced.status != vectors::Status::kDone)
-    refuse(reduced.status, word(reduction.reduction), word(reduction.element));
+    refuse(reduced.status, word(reduction.reduction), reduction.element);
   return text;
 }
 
@@ -128,7 +123,7 @@ std::optional<std::string> filter_vector(const Desk& desk, const Key& key, const
     if (!as_bitmap) out.resize(filtered.matches * vectors::size_of(element));
     return out;
   });
-  if (filtered.status != vectors::Status::kDone) refuse(filtered.status, word(filter.comparison), word(element));
+  if (filtered.status != vectors::Status::kDone) refuse(filtered.status, word(filter.comparison), element);
   return found;
 }
 

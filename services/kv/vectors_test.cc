@@ -63,8 +63,8 @@ TEST_CASE("what mv cannot do is one line, and nothing is changed") {
       {"mf a 3 lt u32\r\nabc", "CLIENT_ERROR the operand is not one element of u32"},
       {"mr a mean u32", "CLIENT_ERROR no function has that name; there are sum, min, max, and, or, count"},
       {"mr a and f64", "CLIENT_ERROR and is not for f64"},
-      {"mr a sum u32", "CLIENT_ERROR the value is no whole number of elements of u32"},
-      {"mf a 4 lt u32\r\nabcd", "CLIENT_ERROR the value is no whole number of elements of u32"},
+      {"mr a sum u32", "CLIENT_ERROR the value is no whole number of u32, of 4 bytes each"},
+      {"mf a 4 lt u32\r\nabcd", "CLIENT_ERROR the value is no whole number of u32, of 4 bytes each"},
       {"get a", "VALUE a 0 6\r\nabcdef\r\nEND"},
   });
   Played served;

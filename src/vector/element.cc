@@ -1,5 +1,7 @@
 #include "src/vector/element.h"
 
+#include <fmt/format.h>
+
 #include <charconv>
 
 namespace latchlab::vectors {
@@ -24,6 +26,19 @@ std::string Number::text() const {
     const auto [end, error] = std::to_chars(text.data(), text.data() + text.size(), as<T>());
     return std::string(text.data(), end);
   });
+}
+
+std::string why(Status status, std::string_view name, Element element) {
+  switch (status) {
+    case Status::kDone: return "";
+    case Status::kUnsuited: return fmt::format("{} is not for {}", name, word(element));
+    case Status::kRagged:
+      return fmt::format("the value is no whole number of {}, of {} bytes each", word(element), size_of(element));
+    case Status::kMismatched: return fmt::format("{} takes other operands", name);
+    case Status::kTooLittleRoom: return "the result is of another size than the value";
+    case Status::kAbsent: return "there is no value";
+  }
+  return "";
 }
 
 }  // namespace latchlab::vectors

@@ -119,6 +119,9 @@ enum class Status : u8 {
   kAbsent,         ///< there is no value: the key is absent
 };
 
+/// Returns why the operation of this name has the status, as one line such as "xor is not for f32"; "" for kDone.
+[[nodiscard]] std::string why(Status status, std::string_view name, Element element);
+
 }  // namespace latchlab::vectors
 
 namespace latchlab {

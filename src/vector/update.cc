@@ -66,22 +66,12 @@ std::vector<std::string> update_names() {
 std::size_t operands_of(UpdateFunction function) { return entry_of(function).operands; }
 
 std::string why(Status status, const Update& update) {
-  const std::string_view name = name_of(update.function()), element = word(update.element());
-  const std::size_t size = size_of(update.element()), operands = operands_of(update.function());
-  switch (status) {
-    case Status::kDone: return "";
-    case Status::kUnsuited: return fmt::format("{} is not for {}", name, element);
-    case Status::kRagged: return fmt::format("the value is no whole number of {}, of {} bytes each", element, size);
-    case Status::kMismatched:
-      if (update.shape() == Operands::kForAll)
-        return fmt::format("{} takes {} of {} bytes for all elements", name,
-                           operands == 1 ? "one operand" : "two operands", size);
-      return fmt::format("{} takes {} for each element of the value", name,
-                         operands == 1 ? "one operand" : "two operands");
-    case Status::kTooLittleRoom: return "the result is of another size than the value";
-    case Status::kAbsent: return "there is no value";
-  }
-  return "";
+  const std::string_view name = name_of(update.function());
+  if (status != Status::kMismatched) return why(status, name, update.element());
+  const std::string_view operands = operands_of(update.function()) == 1 ? "one operand" : "two operands";
+  if (update.shape() == Operands::kForEach)
+    return fmt::format("{} takes {} for each element of the value", name, operands);
+  return fmt::format("{} takes {} of {} bytes for all elements", name, operands, size_of(update.element()));
 }
 
 }  // namespace latchlab::vectors

@@ -107,9 +107,13 @@ Parsed parse_vector(const Line& line, const Words& words, MemcachedCommand& comm
   const bool reduces = command.verb == MemcachedVerb::kVectorReduce,
              updates = command.verb == MemcachedVerb::kVectorUpdate;
   const std::size_t of_function = reduces ? 2 : 3;
-  if (words.count < of_function + 2) return line.error(kBadFormat);
+  if (words.count < 3) return line.error(kBadFormat);
   const auto bytes = reduces ? 0 : signed_number_in<u64>(words[2]);
   if (!bytes || *bytes > kLargestNamed) return line.error(kBadFormat);
+  const auto refuse = [&](std::string_view wrong) {
+    return reduces ? line.error(wrong) : line.error_before_value(wrong, *bytes);
+  };
+  if (words.count < of_function + 2) return refuse(kBadFormat);
   command.function = words[of_function];
   command.element = words[of_function + 1];
   std::string_view wrong = words.count > of_function + 2 + MemcachedCommand::kMostMetaFlags
@@ -122,9 +126,8 @@ Parsed parse_vector(const Line& line, const Words& words, MemcachedCommand& comm
   }
   if (wrong.empty() && command.mode != 0 && command.mode != (updates ? 'O' : 'B')) wrong = kBadVectorMode;
   if (wrong.empty() && !is_memcached_key(command.key())) wrong = kBadFormat;
-  if (reduces) return wrong.empty() ? Parsed::command(line.used) : line.error(wrong);
-  if (!wrong.empty()) return line.error_before_value(wrong, *bytes);
-  return line.take_value(*bytes, false, command);
+  if (!wrong.empty()) return refuse(wrong);
+  return reduces ? Parsed::command(line.used) : line.take_value(*bytes, false, command);
 }
 
 }  // namespace

@@ -86,12 +86,12 @@ TEST_CASE("the commands of vectors have words for the function and the type, and
 
 TEST_CASE("a wrong command of vectors is an error, and its operands are dropped") {
   const auto error_of = [](const std::string& text) { return std::string(ParsedMeta(text).parsed.answer); };
-  CHECK(error_of("mv k 4 add\r\n") == "CLIENT_ERROR bad command line format\r\n");
+  CHECK(error_of("mv k 4\r\n") == "CLIENT_ERROR bad command line format\r\n");
   CHECK(error_of("mv k x add u32\r\n") == "CLIENT_ERROR bad command line format\r\n");
   CHECK(error_of("mr k sum\r\n") == "CLIENT_ERROR bad command line format\r\n");
   CHECK(error_of("mr k sum u32 v\r\n") == "CLIENT_ERROR invalid flag\r\n");
   CHECK(error_of("mr k sum u32 q q\r\n") == "CLIENT_ERROR duplicate flag\r\n");
-  for (const std::string line : {"mv k 4 add u32 T1", "mv k 4 add u32 MB", "mf k 4 lt u32 MO", "mf k 4 lt u32 c"}) {
+  for (const std::string line : {"mv k 4 add", "mf k 4", "mv k 4 add u32 T1", "mv k 4 add u32 MB", "mf k 4 lt u32 MO", "mf k 4 lt u32 c"}) {
     ParsedMeta wrong(line + "\r\nabcd\r\n");
     INFO(line);
     CHECK(wrong.parsed.status == ParseStatus::kError);
