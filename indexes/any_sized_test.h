@@ -1,6 +1,6 @@
 #pragma once
-// Indexes of sized values (sized.h) whose type is erased, for the tests of all of them: under policies of every class
-// of transactions, with a plan of failures.
+// Indexes of sized values whose type is erased (erased_sized.h), for the tests of all of them: under policies of every
+// class of transactions, with a plan of failures.
 #include <functional>
 #include <memory>
 #include <optional>
@@ -13,7 +13,7 @@
 #include "indexes/art/art.h"
 #include "indexes/chained/chained.h"
 #include "indexes/cuckoo/cuckoo.h"
-#include "indexes/sized.h"
+#include "indexes/erased_sized.h"
 #include "src/machine/emulated.h"
 #include "src/machine/native.h"
 #include "src/memory/failure_plan.h"
@@ -38,97 +38,8 @@ inline std::string text_of(u64 size, u64 number) {
 }
 inline constexpr u64 kLengths[] = {0, 1, 7, 8, 9, 24, 40, 100, 1000, 5000, 70'000};
 
-using Show = std::function<void(ByteSpan)>;
-using Wish = std::function<Change(std::optional<ByteSpan>)>;
-using BatchWish = std::function<Change(std::size_t, std::optional<ByteSpan>)>;
-
-/// One thread's access to an index of sized values whose type is erased.
-struct AnySession {
-  virtual ~AnySession() = default;
-  virtual bool find(u64 key, const Show& show) = 0;
-  virtual std::size_t find_batch(std::span<const u64> keys, const std::function<void(std::size_t, ByteSpan)>& show) = 0;
-  // Without `show` these call the forms without `before`.
-  virtual bool insert(u64 key, ByteSpan value, const Show& show = {}) = 0;
-  virtual bool upsert(u64 key, ByteSpan value, const Show& show = {}) = 0;
-  virtual bool update(u64 key, ByteSpan value, const Show& show = {}) = 0;
-  virtual bool erase(u64 key, const Show& show = {}) = 0;
-  virtual Effect modify(u64 key, const Wish& wish) = 0;
-  virtual void insert_batch(std::span<const u64> keys, std::span<const ByteSpan> values, std::span<bool> done) = 0;
-  virtual void upsert_batch(std::span<const u64> keys, std::span<const ByteSpan> values, std::span<bool> done) = 0;
-  virtual void erase_batch(std::span<const u64> keys, std::span<bool> done) = 0;
-  virtual void modify_batch(std::span<const u64> keys, std::span<Effect> effects, const BatchWish& wish) = 0;
-  virtual void for_each(const std::function<void(u64, ByteSpan)>& show) = 0;
-  /// Scans from key 0; shows nothing if the index is not ordered.
-  virtual void scan(std::size_t limit, const std::function<void(u64, ByteSpan)>& show) = 0;
-  /// Returns a pin's bytes, as a function that owns the pin; nothing if the key is absent.
-  virtual std::function<ByteSpan()> pin(u64 key) = 0;
-  virtual void idle() = 0;
-};
-struct AnyIndex {
-  virtual ~AnyIndex() = default;
-  virtual std::unique_ptr<AnySession> join() = 0;
-  virtual SizedFootprint bytes() const = 0;
-  virtual ReclaimCounters counters() const = 0;
-};
-
-template <class Map>
-class SizedSession : public AnySession {
- public:
-  explicit SizedSession(Sized<Map>& index) : index_(index), me_(index.join()) {}
-
-  bool find(u64 key, const Show& show) override { return index_.find(me_, key, show); }
-  std::size_t find_batch(std::span<const u64> keys, const std::function<void(std::size_t, ByteSpan)>& show) override {
-    return index_.find_batch(me_, keys, show);
-  }
-  bool insert(u64 key, ByteSpan value, const Show& show) override {
-    return show ? index_.insert(me_, key, value, show) : index_.insert(me_, key, value);
-  }
-  bool upsert(u64 key, ByteSpan value, const Show& show) override {
-    return show ? index_.upsert(me_, key, value, show) : index_.upsert(me_, key, value);
-  }
-  bool update(u64 key, ByteSpan value, const Show& show) override {
-    return show ? index_.update(me_, key, value, show) : index_.update(me_, key, value);
-  }
-  bool erase(u64 key, const Show& show) override {
-    return show ? index_.erase(me_, key, show) : index_.erase(me_, key);
-  }
-  Effect modify(u64 key, const Wish& wish) override { return index_.modify(me_, key, wish); }
-  void insert_batch(std::span<const u64> keys, std::span<const ByteSpan> values, std::span<bool> done) override {
-    index_.insert_batch(me_, keys, values, done);
-  }
-  void upsert_batch(std::span<const u64> keys, std::span<const ByteSpan> values, std::span<bool> done) override {
-    index_.upsert_batch(me_, keys, values, done);
-  }
-  void erase_batch(std::span<const u64> keys, std::span<bool> done) override { index_.erase_batch(me_, keys, done); }
-  void modify_batch(std::span<const u64> keys, std::span<Effect> effects, const BatchWish& wish) override {
-    index_.modify_batch(me_, keys, effects, wish);
-  }
-  void for_each(const std::function<void(u64, ByteSpan)>& show) override { index_.for_each(me_, show); }
-  void scan(std::size_t limit, const std::function<void(u64, ByteSpan)>& show) override {
-    if constexpr (Map::kOrdered) (void)index_.scan(me_, 0, limit, show);
-  }
-  std::function<ByteSpan()> pin(u64 key) override {
-    auto pinned = index_.pin(me_, key);
-    if (!pinned) return {};
-    return [shared = std::make_shared<Pinned<typename Map::Machine>>(*std::move(pinned))] { return shared->bytes(); };
-  }
-  void idle() override { index_.idle(me_); }
-
- private:
-  Sized<Map>& index_;
-  typename Sized<Map>::ThreadState me_;
-};
-template <class Map>
-class SizedIndex : public AnyIndex {
- public:
-  SizedIndex(const Spec& policy, const MemoryConfig& memory) : index_(memory, policy, memory) {}
-  std::unique_ptr<AnySession> join() override { return std::make_unique<SizedSession<Map>>(index_); }
-  SizedFootprint bytes() const override { return index_.bytes(); }
-  ReclaimCounters counters() const override { return index_.reclaim_counters(); }
-
- private:
-  Sized<Map> index_;
-};
+using AnyIndex = ErasedSized<u64>;
+using AnySession = AnyIndex::Session;
 
 struct Subject {
   std::string name;
@@ -141,7 +52,7 @@ Subject subject(bool shared = true) {
   name.append(" under ").append(Policy::kName).append(" on ").append(Policy::Machine::kName);
   return {name, shared,
           [spec = Spec::parse(std::string(Policy::kName))](const MemoryConfig& memory) -> std::unique_ptr<AnyIndex> {
-            return std::make_unique<SizedIndex<Synchronized<Index, Policy, U64Key>>>(spec, memory);
+            return std::make_unique<ErasedSizedOf<Synchronized<Index, Policy, U64Key>>>(memory, spec, memory);
           }};
 }
 inline std::vector<Subject> subjects() {

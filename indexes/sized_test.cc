@@ -102,7 +102,7 @@ void check_against_a_map(const Subject& subject, Alloc alloc) {
     me->idle();
   }
   CHECK(index.live_after_all() == 0);
-  CHECK(index->counters().pending == 0);
+  CHECK(index->reclaim_counters().pending == 0);
 }
 
 TEST_CASE("Sized: operations agree with a map of strings", "[sized]") {
@@ -241,7 +241,7 @@ void check_pins(const Subject& subject, Alloc alloc, u64 size) {
     CHECK(seen == first);
   }
   CHECK(index.live_after_all() == 0);
-  CHECK(index->counters().pending == 0);
+  CHECK(index->reclaim_counters().pending == 0);
 }
 
 TEST_CASE("Sized: a pin keeps a value that was replaced and erased since", "[sized]") {

@@ -20,7 +20,12 @@ class FunctionRef<Result(Arguments...)> {
   FunctionRef(F&& f)  // NOLINT: converts implicitly, since callers pass lambdas
       : object_(const_cast<void*>(static_cast<const void*>(std::addressof(f)))),
         call_([](void* object, Arguments... arguments) -> Result {
-          return std::invoke(*static_cast<std::remove_reference_t<F>*>(object), std::forward<Arguments>(arguments)...);
+          auto& callee = *static_cast<std::remove_reference_t<F>*>(object);
+          if constexpr (std::is_void_v<Result>) {
+            std::invoke(callee, std::forward<Arguments>(arguments)...);
+          } else {
+            return std::invoke(callee, std::forward<Arguments>(arguments)...);
+          }
         }) {}
 
   Result operator()(Arguments... arguments) const { return call_(object_, std::forward<Arguments>(arguments)...); }
