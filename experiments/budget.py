@@ -33,6 +33,7 @@ PAIRS = [
     *(("vip", policy) for policy in CLASSES),
     *(("art", policy) for policy in (*CLASSES, "rowex")),
     *(("memc3", policy) for policy in CLASSES),
+    *(("kvdirect:buckets=64k", policy) for policy in ("none", "rwspin", "striped")),   # four keys a bucket
 ]
 OPERATIONS = {"lookup": "lookup", "miss": "lookup --negative=1", "update": "mix:update=100", "insert": "insert"}
 CACHE = ("--LL=1048576,16,64",)
