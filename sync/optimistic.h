@@ -149,7 +149,7 @@ class Optimistic : public Promises {
   /// Ends an attempt that committed: the blocks that it made stay, and those that it retired wait until no thread can
   /// be reading them.
   template <class Me>
-  static void settle(Me& me, AttemptBlocks<M>& blocks) {
+  [[gnu::always_inline]] static void settle(Me& me, AttemptBlocks<M>& blocks) {
     blocks.keep();
     if (Bugs::kDropGracePeriod) {
       blocks.free_retired();
