@@ -23,7 +23,7 @@ struct KvCounters {
   u64 idle_kicks = 0;            ///< connections closed since the client was silent, or did not read
   u64 bytes_read = 0;
   u64 bytes_written = 0;
-  u64 cmd_get = 0;  ///< keys looked up, by any command
+  u64 cmd_get = 0;  ///< keys looked up, by commands that do not touch them
   u64 get_hits = 0;
   u64 get_misses = 0;
   u64 cmd_set = 0;  ///< commands that store
@@ -69,6 +69,11 @@ struct KvCounters {
   u64 lookup_ns = 0;   ///< from hashes to items
   u64 render_ns = 0;   ///< from items to answers
   u64 send_ns = 0;
+
+  /// Returns the connections that are open. One thread may be seen to close what another is not seen to open yet.
+  [[nodiscard]] u64 open_connections() const {
+    return total_connections > closed_connections ? total_connections - closed_connections : 0;
+  }
 
   static constexpr auto fields() {
     using C = KvCounters;

@@ -55,6 +55,7 @@ void Dialogue::begin_parsing() {
 }
 
 void Dialogue::drop(std::size_t bytes, u64 skip) {
+  held.reset();
   used_ += bytes;
   const std::size_t skipped = static_cast<std::size_t>(std::min<u64>(skip, input().size()));
   used_ += skipped;

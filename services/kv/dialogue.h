@@ -17,6 +17,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "services/kv/server.h"
 #include "src/base/types.h"
@@ -25,6 +26,19 @@
 #include "src/wire/resp.h"
 
 namespace latchlab::kv {
+
+/// The keys of a command that are too many for one turn, as places in the input. So the command is parsed once, and
+/// each turn answers a part of them.
+struct HeldKeys {
+  struct Place {
+    u32 at;  ///< behind the beginning of the command
+    u32 bytes;
+  };
+  std::vector<Place> places;
+  MemcachedVerb verb = MemcachedVerb::kGet;  ///< of memcached's command; redis' is MGET
+  i64 exptime = 0;                           ///< of gat
+  std::size_t used = 0;                      ///< bytes of the command
+};
 
 class Dialogue {
  public:
@@ -63,7 +77,10 @@ class Dialogue {
   /// Returns true if nothing is left to answer or to send, so that the connection can be closed.
   [[nodiscard]] bool over() const { return unsent() == 0 && (closing || (ended_ && !waits)); }
   /// Returns the bytes that the dialogue keeps.
-  [[nodiscard]] std::size_t bytes() const { return in_.capacity() + out.capacity(); }
+  [[nodiscard]] std::size_t bytes() const {
+    const std::size_t places = held == nullptr ? 0 : held->places.capacity() * sizeof(HeldKeys::Place);
+    return in_.capacity() + out.capacity() + places;
+  }
 
   // The turn's side.
 
@@ -84,7 +101,9 @@ class Dialogue {
 
   [[nodiscard]] MemcachedLimits memcached_limits() const {
     const std::size_t most = admitted ? limits_->most_value_bytes : kStrangersValueBytes;
-    return {.most_value_bytes = std::min(most, limits_->most_value_bytes)};
+    MemcachedLimits limits{.most_value_bytes = std::min(most, limits_->most_value_bytes)};
+    if (!admitted) limits.most_get_line_bytes = std::min(limits.most_get_line_bytes, kStrangersValueBytes);
+    return limits;
   }
   [[nodiscard]] RespLimits resp_limits() const {
     if (!admitted) {
@@ -113,6 +132,7 @@ class Dialogue {
   /// turn.
   bool waits = false;
   u64 moved = 0;                     ///< bytes of items that its commands have moved in this turn
+  std::unique_ptr<HeldKeys> held;    ///< of the command at the front of the input
   std::size_t answered_keys = 0;     ///< of the lookup at the front of the input
   std::size_t answered_last = 0;     ///< those among them that were answered in the last turn
   std::size_t needed = 0;            ///< bytes of input before another look can get further

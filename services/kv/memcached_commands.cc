@@ -139,12 +139,9 @@ class MemcachedCommands {
     };
     (void)desk_.session.change(desk_.server.store().key(text), now_, decide);
     out_ += answer;
-    // As memcached does: a hit is a touch alone, and a miss is one of both.
+    // As memcached does: it is no get.
     count<&KvCounters::cmd_touch>();
-    if (!answer.empty()) return count<&KvCounters::touch_hits>();
-    count<&KvCounters::touch_misses>();
-    count<&KvCounters::cmd_get>();
-    count<&KvCounters::get_misses>();
+    answer.empty() ? count<&KvCounters::touch_misses>() : count<&KvCounters::touch_hits>();
   }
 
   /// Appends what mg answers for its key.

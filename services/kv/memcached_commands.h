@@ -34,7 +34,8 @@ void append_lookup_end(std::string& out, const MemcachedCommand& command);
 [[nodiscard]] bool append_touched(std::string& out, const Desk& desk, const MemcachedCommand& command,
                                   std::string_view key);
 
-/// Answers a command that is no lookup, no gat and not quit. Never throws: memory that is out is an error of the command.
+/// Answers a command that is no lookup, no gat and not quit. Never throws: memory that is out is an error of the
+/// command.
 void answer(const Desk& desk, const MemcachedCommand& command, std::string& out);
 
 /// Does what a set or ms does whose value has no room: it removes the old item. Does nothing for other commands.

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <new>
 #include <chrono>
 #include <string>
 #include <string_view>
@@ -39,7 +40,12 @@ void Metrics::run() {
     pollfd wait{.fd = listener_.number(), .events = POLLIN, .revents = 0};
     if (poll(&wait, 1, 1000) <= 0) continue;
     const File client(accept4(listener_.number(), nullptr, nullptr, SOCK_CLOEXEC));
-    if (client) answer(client);
+    try {
+      if (client) answer(client);
+    } catch (const std::bad_alloc&) {
+      // Without memory for the text this client gets none. Another one may.
+      continue;
+    }
   }
 }
 

@@ -30,7 +30,7 @@ ToldCounts Server::told() const {
   const StoreCounters store = store_->counters();
   ToldCounts told{.loops = counters_since(loops_at_reset_, loops),
                   .store = counters_since(store_at_reset_, store),
-                  .connections = loops.total_connections - loops.closed_connections};
+                  .connections = loops.open_connections()};
   told.store.items = store.items;
   told.store.bytes = store.bytes;
   return told;

@@ -89,7 +89,7 @@ std::string redis_info(const Desk& desk) {
                  "# Server\r\nredis_version:{}\r\nlatchlab_version:{}\r\nredis_mode:standalone\r\nprocess_id:{}\r\n",
                  kRedisVersion, kVersion, getpid());
   fmt::format_to(to, "uptime_in_seconds:{}\r\n\r\n# Clients\r\nconnected_clients:{}\r\nmaxclients:{}\r\n\r\n",
-                 desk.server.uptime(desk.now), counters.total_connections - counters.closed_connections,
+                 desk.server.uptime(desk.now), counters.open_connections(),
                  desk.server.options().limits.most_connections);
   fmt::format_to(to, "# Memory\r\nused_memory:{}\r\nused_memory_dataset:{}\r\nmaxmemory:{}\r\n\r\n",
                  desk.server.store().reserved(), store.bytes, desk.server.options().store.limit);
@@ -109,7 +109,7 @@ std::string prometheus_text(const Server& server, Moment now) {
   };
   metric("gauge", "uptime_seconds", server.uptime(now));
   const KvCounters counters = server.counters();
-  metric("gauge", "connections", counters.total_connections - counters.closed_connections);
+  metric("gauge", "connections", counters.open_connections());
   for_each_counter(counters,
                    [&](std::string_view name, u64 value) { metric("counter", fmt::format("{}_total", name), value); });
   for_each_counter(server.store().counters(), [&](std::string_view name, u64 value) {

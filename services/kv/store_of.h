@@ -89,6 +89,10 @@ class StoreOf final : public Store {
     const std::scoped_lock lock(mutex_);
     StoreCounters sum;
     for (const auto& tally : tallies_) tally->add_to(sum, generation_.load(kRelaxed));
+    // Beside changes, an item may be seen to go by one thread before another is seen to store it.
+    for (u64* const count : {&sum.items, &sum.bytes}) {
+      if (static_cast<i64>(*count) < 0) *count = 0;
+    }
     return sum;
   }
 
@@ -101,7 +105,7 @@ class StoreOf final : public Store {
   /// How often a change that lacks memory waits for other threads.
   static constexpr u32 kMostWaits = 1000;
   /// The most dead items that an operation, or a step of the sweep, removes.
-  static constexpr std::size_t kMostRemoved = 16;
+  static constexpr std::size_t kMostRemoved = 64;
 
   class Walk final : public Store::Walk {
    public:

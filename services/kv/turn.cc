@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <chrono>
+#include <memory>
 #include <new>
 #include <utility>
 
@@ -20,6 +21,8 @@ namespace {
 constexpr u64 kMostMoved = u64{1} << 20;
 /// What a key of gat counts for, besides its item: a miss takes time, too.
 constexpr u64 kMovedByTouch = 256;
+/// The keys of one command that a turn looks up. If it has more, the dialogue holds them.
+constexpr std::size_t kMostKeys = 4096;
 
 }  // namespace
 
@@ -63,14 +66,18 @@ bool Turn::take_commands(Dialogue& dialogue) {
     if (!dialogue.protocol) dialogue.protocol = protocol_of(dialogue.input().front());
     Taken taken = Taken::kAnswered;
     const u64 moved = session_.moved();
-    switch (*dialogue.protocol) {
-      case Protocol::kMemcached: taken = take_memcached(dialogue, ahead); break;
-      case Protocol::kResp: taken = take_resp(dialogue, ahead); break;
-      case Protocol::kBinary:
-        dialogue.out += kBinaryRefused;
-        dialogue.closing = true;
-        return false;
-    }
+    if (dialogue.held && ahead != 0) return true;
+    if (dialogue.held) {
+      taken = take_held(dialogue);
+    } else
+      switch (*dialogue.protocol) {
+        case Protocol::kMemcached: taken = take_memcached(dialogue, ahead); break;
+        case Protocol::kResp: taken = take_resp(dialogue, ahead); break;
+        case Protocol::kBinary:
+          dialogue.out += kBinaryRefused;
+          dialogue.closing = true;
+          return false;
+      }
     dialogue.moved += session_.moved() - moved;
     switch (taken) {
       case Taken::kAnswered: break;
@@ -118,6 +125,12 @@ Turn::Taken Turn::take_memcached(Dialogue& dialogue, std::size_t ahead) {
         return Taken::kAnswered;
       }
     }
+    if (command.keys.size() > kMostKeys) {
+      if (ahead != 0) return Taken::kMustWait;
+      hold(dialogue, command.keys.size(), parsed.used, [&](std::size_t i) { return command.keys[i]; });
+      dialogue.held->verb = command.verb;
+      return take_held(dialogue);
+    }
     const std::size_t end = end_of_part(dialogue, first, command.keys.size());
     for (std::size_t i = first; i < end; ++i) keys_.push_back(server_.store().key(command.keys[i]));
     lookups_.push_back({.kind = Lookup::Kind::kMemcached,
@@ -125,7 +138,7 @@ Turn::Taken Turn::take_memcached(Dialogue& dialogue, std::size_t ahead) {
                         .command = command_count_++,
                         .first = first,
                         .keys = end - first,
-                        .whole = end == command.keys.size(),
+                        .all = command.keys.size(),
                         .used = parsed.used});
     return Taken::kInBatch;
   }
@@ -139,7 +152,14 @@ Turn::Taken Turn::take_memcached(Dialogue& dialogue, std::size_t ahead) {
   } else if (!dialogue.admitted) {
     authenticate(dialogue, command);
   } else if (is_get_and_touch(command)) {
-    if (!get_and_touch(dialogue, command)) return Taken::kAnswered;
+    if (command.keys.size() > kMostKeys) {
+      hold(dialogue, command.keys.size(), parsed.used, [&](std::size_t i) { return command.keys[i]; });
+      dialogue.held->verb = command.verb;
+      dialogue.held->exptime = command.exptime;
+      return take_held(dialogue);
+    }
+    get_and_touch(dialogue, command, command.keys.size(), parsed.used, [&](std::size_t i) { return command.keys[i]; });
+    return Taken::kAnswered;
   } else {
     kv::answer(desk(), command, dialogue.out);
   }
@@ -147,19 +167,56 @@ Turn::Taken Turn::take_memcached(Dialogue& dialogue, std::size_t ahead) {
   return Taken::kAnswered;
 }
 
-bool Turn::get_and_touch(Dialogue& dialogue, const MemcachedCommand& command) {
+template <class KeyAt>
+void Turn::hold(Dialogue& dialogue, std::size_t keys, std::size_t used, const KeyAt& key) {
+  auto held = std::make_unique<HeldKeys>();
+  held->used = used;
+  held->places.reserve(keys);
+  for (std::size_t i = 0; i < keys; ++i) {
+    const std::string_view text = key(i);
+    held->places.push_back({static_cast<u32>(text.data() - dialogue.input().data()), static_cast<u32>(text.size())});
+  }
+  dialogue.held = std::move(held);
+}
+
+Turn::Taken Turn::take_held(Dialogue& dialogue) {
+  const HeldKeys& held = *dialogue.held;
+  const auto key = [&](std::size_t i) { return dialogue.input().substr(held.places[i].at, held.places[i].bytes); };
+  if (command_count_ == commands_.size()) commands_.emplace_back();
+  MemcachedCommand& command = commands_[command_count_];
+  command.clear();
+  command.verb = held.verb;
+  command.exptime = held.exptime;
+  if (is_get_and_touch(command)) {
+    get_and_touch(dialogue, command, held.places.size(), held.used, key);
+    return Taken::kAnswered;
+  }
+  const std::size_t first = dialogue.answered_keys, end = end_of_part(dialogue, first, held.places.size());
+  for (std::size_t i = first; i < end; ++i) keys_.push_back(server_.store().key(key(i)));
+  lookups_.push_back({.kind = dialogue.protocol == Protocol::kResp ? Lookup::Kind::kMget : Lookup::Kind::kMemcached,
+                      .dialogue = &dialogue,
+                      .command = command_count_++,
+                      .first = first,
+                      .keys = end - first,
+                      .all = held.places.size(),
+                      .used = held.used});
+  return Taken::kInBatch;
+}
+
+template <class KeyAt>
+void Turn::get_and_touch(Dialogue& dialogue, const MemcachedCommand& command, std::size_t keys, std::size_t used,
+                         const KeyAt& key) {
   const u64 moved = session_.moved();
-  std::size_t key = std::exchange(dialogue.answered_keys, 0);
-  for (; key < command.keys.size(); ++key) {
-    if (dialogue.full() || dialogue.moved + session_.moved() - moved >= kMostMoved) {
-      dialogue.hold_back(key);
-      return false;
-    }
+  for (std::size_t i = dialogue.answered_keys; i < keys; ++i) {
+    if (dialogue.full() || dialogue.moved + session_.moved() - moved >= kMostMoved) return dialogue.hold_back(i);
     session_.note_moved(kMovedByTouch);
-    if (!append_touched(dialogue.out, desk(), command, command.keys[key])) return true;
+    if (append_touched(dialogue.out, desk(), command, key(i))) continue;
+    dialogue.answered_keys = 0;
+    return dialogue.drop(used);
   }
   append_lookup_end(dialogue.out, command);
-  return true;
+  dialogue.answered_keys = 0;
+  dialogue.drop(used);
 }
 
 void Turn::authenticate(Dialogue& dialogue, const MemcachedCommand& command) {
@@ -185,6 +242,11 @@ Turn::Taken Turn::take_resp(Dialogue& dialogue, std::size_t ahead) {
     const bool in_input = resp_[0].data() >= input.data() && resp_[0].data() < input.data() + input.size();
     if (!in_input && ahead != 0) return Taken::kMustWait;
     const std::size_t first = ahead == 0 ? dialogue.answered_keys : 0;
+    if (in_input && resp_.size() - 1 > kMostKeys) {
+      if (ahead != 0) return Taken::kMustWait;
+      hold(dialogue, resp_.size() - 1, parsed.used, [&](std::size_t i) { return resp_[i + 1]; });
+      return take_held(dialogue);
+    }
     const std::size_t end = end_of_part(dialogue, first, resp_.size() - 1);
     for (std::size_t i = first; i < end; ++i) keys_.push_back(server_.store().key(resp_[i + 1]));
     lookups_.push_back({.kind = is_mget(resp_) ? Lookup::Kind::kMget : Lookup::Kind::kGet,
@@ -192,7 +254,7 @@ Turn::Taken Turn::take_resp(Dialogue& dialogue, std::size_t ahead) {
                         .command = 0,
                         .first = first,
                         .keys = end - first,
-                        .whole = end == resp_.size() - 1,
+                        .all = resp_.size() - 1,
                         .used = parsed.used});
     if (in_input) return Taken::kInBatch;
     run_batch();
@@ -205,12 +267,13 @@ Turn::Taken Turn::take_resp(Dialogue& dialogue, std::size_t ahead) {
   return Taken::kAnswered;
 }
 
-/// Returns the end of the keys, from `first` to `all`, that go into the batch. If the last turn could answer only a
-/// part, since the answers were too long, the others wait: each turn looks up about twice as many as the last one has
-/// answered.
+/// Returns the end of the keys, from `first` to `all`, that go into the batch: kMostKeys at most. If the last turn
+/// could answer only a part, since the answers were too long, the others wait: each turn looks up about twice as many
+/// as the last one has answered.
 std::size_t Turn::end_of_part(const Dialogue& dialogue, std::size_t first, std::size_t all) {
   constexpr std::size_t kFewest = 16;
-  return first == 0 ? all : std::min(all, first + 2 * dialogue.answered_last + kFewest);
+  const std::size_t most = first == 0 ? kMostKeys : std::min(kMostKeys, 2 * dialogue.answered_last + kFewest);
+  return std::min(all, first + most);
 }
 
 void Turn::hold_back(Dialogue& dialogue, const Lookup& lookup) {
@@ -264,8 +327,7 @@ void Turn::run_batch() {
       Dialogue& dialogue = *lookup.dialogue;
       if (!dialogue.waits && dialogue.full()) hold_back(dialogue, lookup);
       if (!dialogue.waits) try {
-          if (lookup.kind == Lookup::Kind::kMget && dialogue.answered_keys == 0)
-            append_mget_head(dialogue, lookup.keys);
+          if (lookup.kind == Lookup::Kind::kMget && dialogue.answered_keys == 0) append_mget_head(dialogue, lookup.all);
           append_item(lookup, first + i, items[i]);
           ++dialogue.answered_keys;
         } catch (const std::bad_alloc&) {
@@ -274,7 +336,7 @@ void Turn::run_batch() {
       if (++of_lookup < lookup.keys) continue;
       of_lookup = 0;
       ++at;
-      if (!dialogue.waits && !lookup.whole) hold_back(dialogue, lookup);
+      if (!dialogue.waits && !lookup.whole()) hold_back(dialogue, lookup);
       if (dialogue.waits) continue;
       if (lookup.kind == Lookup::Kind::kMemcached) append_lookup_end(dialogue.out, commands_[lookup.command]);
       dialogue.answered_keys = 0;

@@ -13,6 +13,9 @@
 // different dialogues have no order, so lookups of all can be one batch. A change waits only if lookups of the same
 // dialogue do: then it ends the dialogue's part of the round.
 //
+// A lookup of many keys is answered in parts, a turn each. The dialogue keeps its keys meanwhile, if they are very
+// many, so that the command is parsed once.
+//
 // A batch is rendered straight from the items, inside the epoch of their lookup, into the dialogues' output. So a value
 // is copied once. A dialogue whose output is full, or whose commands have moved many bytes, keeps the rest of its
 // commands for a later turn.
@@ -54,8 +57,10 @@ class Turn {
     std::size_t command;  ///< kMemcached: its place in commands_
     std::size_t first;    ///< key that is in the batch: those before it are answered
     std::size_t keys;     ///< that are in the batch
-    bool whole;           ///< they are all that are left
+    std::size_t all;      ///< keys of the command
     std::size_t used;     ///< bytes of input
+
+    [[nodiscard]] bool whole() const { return first + keys == all; }
   };
   /// The outcome of a look at the next command of a dialogue.
   enum class Taken : u8 {
@@ -70,8 +75,16 @@ class Turn {
   bool take_commands(Dialogue& dialogue);
   Taken take_memcached(Dialogue& dialogue, std::size_t ahead);
   Taken take_resp(Dialogue& dialogue, std::size_t ahead);
-  /// Answers gat or gats, from the first key on that has no answer. Returns false if others are left for a later turn.
-  bool get_and_touch(Dialogue& dialogue, const MemcachedCommand& command);
+  /// Takes a part of the keys that the dialogue holds.
+  Taken take_held(Dialogue& dialogue);
+  /// Has the dialogue hold the keys of the command at the front of its input, which lie there. `key` is a function of a
+  /// key's number.
+  template <class KeyAt>
+  static void hold(Dialogue& dialogue, std::size_t keys, std::size_t used, const KeyAt& key);
+  /// Answers gat or gats, from the first key on that has no answer. Drops the command if none is left for a later turn.
+  template <class KeyAt>
+  void get_and_touch(Dialogue& dialogue, const MemcachedCommand& command, std::size_t keys, std::size_t used,
+                     const KeyAt& key);
   void authenticate(Dialogue& dialogue, const MemcachedCommand& command);
   /// Notes that a command is incomplete, and from which size on it may be whole.
   static Taken incomplete(Dialogue& dialogue, const Parsed& parsed, std::size_t ahead);

@@ -1,6 +1,7 @@
 #include "services/kv/turn.h"
 
 #include <algorithm>
+#include <array>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -310,6 +311,41 @@ TEST_CASE("A client whose short commands move long values has a part of a turn, 
     CHECK(other.hear() == "VALUE b 0 1\r\nx\r\nEND\r\n");
     (void)client.hear();
     CHECK(client.dialogue().input().empty());
+  }
+}
+
+TEST_CASE("A lookup of many keys is answered in parts, and its keys are held meanwhile") {
+  constexpr u32 kKeys = 9000;
+  Played served(options_of(Gather::kTurn));
+  Conversation setter(served);
+  std::string keys, hits, values;
+  for (u32 i = 0; i < kKeys; ++i) {
+    const std::string key = "k" + std::to_string(i);
+    keys += " " + key;
+    if (i % 3000 == 0) {
+      REQUIRE(setter.say("set " + key + " 0 0 1\r\nx\r\n") == "STORED\r\n");
+      hits += "VALUE " + key + " 0 1\r\nx\r\n";
+    }
+    values += i % 3000 == 0 ? "$1\r\nx\r\n" : "$-1\r\n";
+  }
+  const std::string all = "*9000\r\n" + values;
+  const std::vector<std::array<std::string, 3>> commands{
+      {"get" + keys, hits + "END\r\n", "mn"}, {"gat 60" + keys, hits + "END\r\n", "mn"}, {"MGET" + keys, all, "PING"}};
+  for (const auto& [command, wanted, next] : commands) {
+    INFO(command.substr(0, 4));
+    Conversation client(served);
+    Dialogue* const one[] = {&client.dialogue()};
+    const std::string last = next == "mn" ? "MN\r\n" : "+PONG\r\n";
+    client.dialogue().receive(next + "\r\n" + command + "\r\n" + next + "\r\n");
+    served.answer(one);
+    CHECK(client.dialogue().waits);
+    REQUIRE(client.dialogue().held != nullptr);
+    CHECK(client.dialogue().answered_keys == 4096);
+    // What comes meanwhile may move the input.
+    client.dialogue().receive(next + "\r\n");
+    CHECK(client.hear() == last + wanted + last + last);
+    CHECK(client.dialogue().held == nullptr);
+    CHECK(client.dialogue().answered_keys == 0);
   }
 }
 

@@ -107,8 +107,7 @@ std::optional<std::string> reduce_vector(const Desk& desk, const Key& key, const
     reduced = reduce(reduction.element, reduction.reduction, bytes_of(value));
     return reduced.number.text();
   });
-  if (reduced.status != vectors::Status::kDone)
-    refuse(reduced.status, word(reduction.reduction), reduction.element);
+  if (reduced.status != vectors::Status::kDone) refuse(reduced.status, word(reduction.reduction), reduction.element);
   return text;
 }
 
