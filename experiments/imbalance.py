@@ -9,7 +9,7 @@ timed, so the numbers do not depend on the machine.
     servers     1 2 4 8 16 32 64; --quick: 1 4 16
     popularity  uniform, zipf:0.5, zipf:0.99, zipf:1.2; --quick: uniform, zipf:0.99
     records     1 M; --quick: 100 K
-    gets        4 M; --quick: 200 K
+    gets        1 M; --quick: 200 K
     rounds      10; --quick: 3. Servers have other names in each round, so they get other parts
 
 The imbalance is what the server with the most has, over what all have in the mean: of the keys, and of the gets. If all servers are as fast,
@@ -42,7 +42,7 @@ FOLDER = pathlib.Path(__file__).resolve().parent / "results/imbalance"
 SERVERS = {"quick": (1, 4, 16), "full": (1, 2, 4, 8, 16, 32, 64)}
 POPULARITY = {"quick": ("uniform", "zipf:0.99"), "full": ("uniform", "zipf:0.5", "zipf:0.99", "zipf:1.2")}
 RECORDS = {"quick": 100_000, "full": 1_000_000}
-GETS = {"quick": 200_000, "full": 4_000_000}
+GETS = {"quick": 200_000, "full": 1_000_000}
 ROUNDS = {"quick": 3, "full": 10}
 KEYS = 64           # keys a call of the client
 SIGNIFICANT = 1.1   # times the imbalance of the keys alone
