@@ -107,7 +107,7 @@ void check_pattern(const Pair& pair, const std::string& variant, const KeyPatter
   u64 empty = 0;
   {
     StringSession session(*index);
-    empty = index->bytes().live;
+    empty = index->bytes().live - index->bytes().room;
     SessionOracle oracle(session, index->ordered(), pair.no_erase.empty());
     Rng rng(seed);
     fill_and_empty(oracle, pattern, numbers, rng);

@@ -54,7 +54,7 @@ std::vector<RaceMix<std::string>> mixes_of(KeyKind kind) {
 void check_history(const Pair& pair, const RaceMix<std::string>& mix, u32 threads) {
   INFO(mix.name << ", " << threads << " threads");
   const auto index = pair.make_index(Spec::parse(pair.policy), {}, Spec::parse(pair.index));
-  const u64 empty = index->bytes().live;
+  const u64 empty = index->bytes().live - index->bytes().room;
   const RaceProgram<std::string> program = draw_program(mix, test_seed(), threads);
   CHECK(ThreadsHistory(*index, program).run(test_seed()) == "");
   if (pair.no_erase.empty()) {

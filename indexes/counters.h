@@ -104,7 +104,12 @@ class CounterArray {
     words_[key].exchange(value, kRelaxed);
     return true;
   }
-  bool upsert(ThreadState& me, Raw key, u64 value) { return !update(me, key, value) && insert(me, key, value); }
+  bool upsert(ThreadState& me, Raw key, u64 value) {
+    for (;;) {
+      if (update(me, key, value)) return false;
+      if (insert(me, key, value)) return true;  // else another thread has inserted meanwhile
+    }
+  }
   /// Throws std::logic_error. A caller that has read kNoErase does not call it.
   bool erase(ThreadState&, Raw) { throw std::logic_error(std::string(kNoErase)); }
 

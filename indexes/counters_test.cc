@@ -116,5 +116,25 @@ TEST_CASE("counters: threads that add to the same two counters lose no addition"
   check_no_addition_is_lost<Emulated>();
 }
 
+TEST_CASE("counters: of two threads that set the same absent key, one adds it and the other one's value stays") {
+  constexpr u64 kKeys = 50'000;
+  NativeCounters index(counters_spec("own"), {}, counters_spec("counters:50000"));
+  std::vector<char> added[2] = {std::vector<char>(kKeys), std::vector<char>(kKeys)};
+  const auto set_all = [&](u64 id) {
+    auto me = index.join();
+    for (u64 key = 0; key < kKeys; ++key) added[id][key] = index.upsert(me, key, id + 1) ? 1 : 0;
+  };
+  std::thread other([&] { set_all(1); });
+  set_all(0);
+  other.join();
+  auto me = index.join();
+  u64 wrong = 0;
+  for (u64 key = 0; key < kKeys; ++key) {
+    const u64 later = added[0][key] != 0 ? 2 : 1;
+    wrong += added[0][key] == added[1][key] || index.find(me, key) != later;
+  }
+  CHECK(wrong == 0);
+}
+
 }  // namespace
 }  // namespace latchlab

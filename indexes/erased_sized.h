@@ -83,9 +83,10 @@ class ErasedSized {
       out.resize(filtered.matches * vectors::size_of(filter.operand.element()));
       return filtered;
     }
-    /// Sets `out` to their bitmap.
+    /// Sets `out` to their bitmap, which is empty for an absent key.
     vectors::Filtered filter_bitmap(Raw key, const vectors::Filter& filter, std::vector<std::byte>& out) {
       vectors::Filtered filtered{vectors::Status::kAbsent};
+      out.clear();
       find(key, [&](ByteSpan value) {
         out.resize(vectors::bitmap_bytes(filter.operand.element(), value.size()));
         filtered = vectors::filter_bitmap(filter, value, out);

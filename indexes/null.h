@@ -48,8 +48,8 @@ class Null {
     return true;
   }
   template <class Tx>
-  Attempt<bool> erase_in(Tx&, const Key&, const auto&) {
-    return true;
+  Attempt<bool> erase_in(Tx&, const Key&, const auto wanted) {
+    return wanted.fits(Nowhere());
   }
 
   template <class Tx>

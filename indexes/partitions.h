@@ -225,11 +225,22 @@ class Partitions {
   void change(std::span<const Raw> keys, std::span<const u64> values, std::span<bool> done, const Call& call) {
     by_part(keys, [&](std::size_t at, const Some& some) {
       std::array<u64, kMostInAttempt> some_values;
-      std::array<bool, kMostInAttempt> some_done{};
-      for (std::size_t i = 0; i < some.count && !values.empty(); ++i) some_values[i] = values[some.places[i]];
-      call(at, some.keys(), std::span<const u64>(some_values).first(some.count),
-           std::span(some_done).first(some.count));
-      for (std::size_t i = 0; i < some.count; ++i) done[some.places[i]] = some_done[i];
+      std::array<bool, kMostInAttempt> some_done;
+      for (std::size_t i = 0; i < some.count; ++i) {
+        if (!values.empty()) some_values[i] = values[some.places[i]];
+        some_done[i] = done[some.places[i]];
+      }
+      const auto answer = [&] {
+        for (std::size_t i = 0; i < some.count; ++i) done[some.places[i]] = some_done[i];
+      };
+      try {
+        call(at, some.keys(), std::span<const u64>(some_values).first(some.count),
+             std::span(some_done).first(some.count));
+      } catch (...) {
+        answer();  // the operations before the one that threw stay done
+        throw;
+      }
+      answer();
     });
   }
 

@@ -4,12 +4,16 @@
 #include <array>
 #include <map>
 #include <memory>
+#include <new>
+#include <span>
+#include <string>
 #include <vector>
 
 #include "indexes/art/art.h"
 #include "src/base/error.h"
 #include "src/base/key.h"
 #include "src/machine/native.h"
+#include "src/memory/failure_plan.h"
 #include "src/testing/catch.h"
 #include "sync/spin.h"
 #include "sync/synchronized.h"
@@ -50,6 +54,27 @@ TEST_CASE("partitions: a batch with repeated keys answers in the order of its ke
     index.for_each(me, [&](u64, u64) { ++left; });
     CHECK(left == 0);
   }
+}
+
+TEST_CASE("partitions: a batch that runs out of memory answers for what it has done") {
+  FailurePlan plan;
+  PartsOfArt index(Spec::parse("spin"), {.alloc = MemoryConfig::Alloc::kMalloc, .fail = &plan}, Spec::parse("parts:4"));
+  auto me = index.join();
+  std::array<u64, 64> keys, values{};
+  for (u64 i = 0; i < keys.size(); ++i) keys[i] = i << 40;  // each in a leaf of its own
+  std::array<bool, 64> inserted{};
+  inserted.back() = true;  // is not reached, and stays
+  plan.arm(30, FailurePlan::Then::kForEver);
+  CHECK_THROWS_AS(index.insert_batch(me, keys, values, inserted), std::bad_alloc);
+  plan.disarm();
+  u64 present = 0;
+  for (std::size_t i = 0; i < keys.size() - 1; ++i) {
+    CHECK(inserted[i] == index.find(me, keys[i]).has_value());
+    present += inserted[i];
+  }
+  CHECK(present > 10);
+  CHECK_FALSE(index.find(me, keys.back()));
+  CHECK(inserted.back());
 }
 
 TEST_CASE("partitions: dense and scattered keys are spread evenly, and all operations agree on the place") {

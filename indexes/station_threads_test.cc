@@ -20,6 +20,8 @@
 #include "src/machine/native.h"
 #include "src/machine/preemption.h"
 #include "src/testing/catch.h"
+#include "sync/combine.h"
+#include "sync/ffwd.h"
 #include "sync/hybrid.h"
 #include "sync/olc.h"
 #include "sync/rowex.h"
@@ -140,6 +142,11 @@ using Numbers = Synchronized<Index, Policy, U64Key>;
 TEST_CASE("Batches of a station are linearizable under locks") {
   check<Numbers<Art, Spin<Native>>>("spin");
   check<Numbers<Cuckoo, RwSpin<Native>>>("rwspin");
+}
+
+TEST_CASE("Batches of a station are linearizable where another thread runs them") {
+  check<Numbers<Art, Combine<Native>>>("combine");
+  check<Numbers<Art, Ffwd<Native>>>("ffwd");
 }
 
 TEST_CASE("Batches of a station are linearizable under elision") {

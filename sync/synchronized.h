@@ -301,9 +301,16 @@ class Synchronized {
         if (done.after) return done;
       } else {
         // The miss was one moment. If an insert is needed, the key may have come meanwhile; then the upsert changes it.
+        done = {};
         const Found first = f(Found());
         if (!first) return {};
-        if (put(me, raw, ChangeBy(change, *first), Put::kUpsert)) return {Found(), first};
+        if (put(me, raw, ChangeBy(change, *first), Put::kUpsert)) {
+          // An attempt may have run f on a value and aborted, and the key may have gone since. The last run counts, so
+          // it must be the one on nothing.
+          if (done.before) [[unlikely]]
+            (void)f(Found());
+          return {Found(), first};
+        }
         if (done.after) return done;
       }
       if (erase_if(me, raw, goes) == Changed::kChanged) return done;

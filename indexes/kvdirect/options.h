@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "indexes/kvdirect/image.h"
+#include "src/base/error.h"
 #include "src/base/spec.h"
 
 namespace latchlab::kvdirect {
@@ -29,6 +30,10 @@ struct Options {
     options.ratio = reader.real("ratio", options.ratio, 0, 1);
     options.threshold = static_cast<u32>(reader.number("inline", options.threshold, 0, kDataBytes));
     reader.finish();
+    if (options.most_keys() == 0) {
+      throw InputError(fmt::format("index {}: ratio={} with {} buckets leaves no room for a key; give a smaller ratio",
+                                   spec.name, options.ratio, options.buckets));
+    }
     return options;
   }
 
@@ -50,7 +55,8 @@ struct Options {
     const u64 bytes = more_units() * kUnitBytes;
     const u64 pairs_of_line = is_inline() ? kSlots / slots_for(key_bytes() + kValueBytes) : kSlots;
     const u64 of_line = is_inline() ? kLineBytes : kLineBytes + pairs_of_line * kUnitBytes;
-    return std::max<u64>(bytes / of_line * pairs_of_line, 1);
+    const u64 in_bucket = is_inline() ? 1 : 0;  // without a record
+    return std::max(bytes / of_line * pairs_of_line, in_bucket);
   }
   u64 least_bytes() const { return buckets * kLineBytes; }
 
