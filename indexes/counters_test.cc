@@ -117,11 +117,13 @@ TEST_CASE("counters: threads that add to the same two counters lose no addition"
 }
 
 TEST_CASE("counters: of two threads that set the same absent key, one adds it and the other one's value stays") {
-  constexpr u64 kKeys = 50'000;
-  NativeCounters index(counters_spec("own"), {}, counters_spec("counters:50000"));
+  constexpr u64 kKeys = 5'000;
+  CounterArray<Yielding, U64Key> index(counters_spec("own"), {}, counters_spec("counters:5000"));
   std::vector<char> added[2] = {std::vector<char>(kKeys), std::vector<char>(kKeys)};
+  std::atomic<u32> ready{0};
   const auto set_all = [&](u64 id) {
     auto me = index.join();
+    for (++ready; ready != 2;) std::this_thread::yield();
     for (u64 key = 0; key < kKeys; ++key) added[id][key] = index.upsert(me, key, id + 1) ? 1 : 0;
   };
   std::thread other([&] { set_all(1); });
