@@ -8,7 +8,6 @@
 #include <limits>
 #include <new>
 #include <stdexcept>
-#include <system_error>
 
 #include "services/kv/memcached_vectors.h"
 #include "services/kv/statistics.h"
@@ -31,11 +30,9 @@ std::optional<u64> number_of(std::string_view value) {
   constexpr std::string_view kBlanks = " \t\n\v\f\r";
   value.remove_prefix(std::min(value.find_first_not_of(kBlanks), value.size()));
   if (value.starts_with('+')) value.remove_prefix(1);
-  u64 number = 0;
-  const char* const all = value.data() + value.size();
-  const auto [end, error] = std::from_chars(value.data(), all, number);
-  if (error != std::errc() || (end != all && kBlanks.find(*end) == kBlanks.npos)) return std::nullopt;
-  return number;
+  const auto leading = leading_number_in<u64>(value);
+  if (!leading || (!leading->rest.empty() && kBlanks.find(leading->rest.front()) == kBlanks.npos)) return std::nullopt;
+  return leading->number;
 }
 
 /// The text of a number, in memory of its own.

@@ -91,7 +91,8 @@ TEST_CASE("a wrong command of vectors is an error, and its operands are dropped"
   CHECK(error_of("mr k sum\r\n") == "CLIENT_ERROR bad command line format\r\n");
   CHECK(error_of("mr k sum u32 v\r\n") == "CLIENT_ERROR invalid flag\r\n");
   CHECK(error_of("mr k sum u32 q q\r\n") == "CLIENT_ERROR duplicate flag\r\n");
-  for (const std::string line : {"mv k 4 add", "mf k 4", "mv k 4 add u32 T1", "mv k 4 add u32 MB", "mf k 4 lt u32 MO", "mf k 4 lt u32 c"}) {
+  for (const std::string line :
+       {"mv k 4 add", "mf k 4", "mv k 4 add u32 T1", "mv k 4 add u32 MB", "mf k 4 lt u32 MO", "mf k 4 lt u32 c"}) {
     ParsedMeta wrong(line + "\r\nabcd\r\n");
     INFO(line);
     CHECK(wrong.parsed.status == ParseStatus::kError);
