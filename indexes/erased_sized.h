@@ -83,14 +83,14 @@ class ErasedSized {
       out.resize(filtered.matches * vectors::size_of(filter.operand.element()));
       return filtered;
     }
-    /// Sets `out` to their bitmap, which is empty for an absent key.
+    /// Sets `out` to their bitmap; to nothing if the status is not kDone. Throws std::bad_alloc.
     vectors::Filtered filter_bitmap(Raw key, const vectors::Filter& filter, std::vector<std::byte>& out) {
       vectors::Filtered filtered{vectors::Status::kAbsent};
-      out.clear();
       find(key, [&](ByteSpan value) {
         out.resize(vectors::bitmap_bytes(filter.operand.element(), value.size()));
         filtered = vectors::filter_bitmap(filter, value, out);
       });
+      if (filtered.status != vectors::Status::kDone) out.clear();
       return filtered;
     }
 

@@ -228,7 +228,7 @@ class Partitions {
       std::array<bool, kMostInAttempt> some_done;
       for (std::size_t i = 0; i < some.count; ++i) {
         if (!values.empty()) some_values[i] = values[some.places[i]];
-        some_done[i] = done[some.places[i]];
+        some_done[i] = done[some.places[i]];  // stays where the call does not get so far
       }
       const auto answer = [&] {
         for (std::size_t i = 0; i < some.count; ++i) done[some.places[i]] = some_done[i];

@@ -177,14 +177,19 @@ class Modification {
     Old old(me_);
     const Inside inside(me_);
     Result last;
+    bool ran = false;
     const auto change = [&](const Found& now) noexcept -> Found {
       if (!now) return absent_ == Absent::kPut ? Found(first.word()) : Found();
+      ran = true;
       last = {};
       return run_inside(*now, blank.word(), last);
     };
     const auto [before, after] = owner_.index_.modify(me_.index, key_, change);
     if (after && !before) {
       first.publish();
+      // An attempt may have run f on a value and aborted. The last run counts, so it must be the one on nothing.
+      if (ran) [[unlikely]]
+        (void)f_(std::optional<ByteSpan>());
       return Effect::kInserted;
     }
     if (!before) {

@@ -71,6 +71,11 @@ void check_operations(AnySession& me) {
   CHECK(out == std::vector{std::byte{6}});
   CHECK(me.filter_matches(3, filter, out).status == Status::kAbsent);
   CHECK(out.empty());
+  out.resize(5);
+  CHECK(me.filter_bitmap(3, filter, out).status == Status::kAbsent);
+  CHECK(out.empty());
+  CHECK(me.filter_bitmap(1, {vectors::Comparison::kGt, vectors::Number(u64{11})}, out).status == Status::kRagged);
+  CHECK(out.empty());
 
   CHECK(me.update_vector(3, Update(UpdateFunction::kAdd, u32{1})) == Status::kAbsent);
   CHECK(me.update_vector(1, Update(UpdateFunction::kAdd, u64{1})) == Status::kRagged);

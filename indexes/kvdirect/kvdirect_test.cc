@@ -153,10 +153,10 @@ TEST_CASE("kvdirect: a bucket tells the first byte of each key that it has", "[n
   }
 }
 
-TEST_CASE("kvdirect: a ratio that leaves no room for a key is refused") {
+TEST_CASE("kvdirect: a ratio that leaves too little room is refused") {
   CHECK_THROWS_WITH(kvdirect::Options::parse(Spec::parse("kvdirect:buckets=64,ratio=1")),
-                    "index kvdirect: ratio=1 with 64 buckets leaves no room for a key; give a smaller ratio");
-  CHECK_NOTHROW(kvdirect::Options::parse(Spec::parse("kvdirect:buckets=64,ratio=1,inline=16")));
+                    "index kvdirect: ratio=1 with 64 buckets leaves too little room for keys; give a smaller ratio");
+  CHECK(kvdirect::Options::parse(Spec::parse("kvdirect:buckets=64,ratio=1,inline=16")).most_keys() == 1);
 }
 
 TEST_CASE("kvdirect: with a ratio the table is full at some point, and has room for as many keys as it says",

@@ -5,8 +5,8 @@
 
 #include <algorithm>
 #include <array>
-#include <new>
 #include <chrono>
+#include <new>
 #include <string>
 #include <string_view>
 

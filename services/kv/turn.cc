@@ -19,8 +19,9 @@ namespace {
 /// The bytes of items that the commands of one dialogue move in a turn; one command may exceed it. So a client that
 /// touches long values, for a few bytes each, takes no longer turns than one that stores them.
 constexpr u64 kMostMoved = u64{1} << 20;
-/// What a key of gat counts for, besides its item: a miss takes time, too.
-constexpr u64 kMovedByTouch = 256;
+/// What a command counts for, and each key that it looks up or touches: misses, and commands without keys, take time,
+/// too.
+constexpr u64 kMovedByCommand = 256;
 /// The keys of one command that a turn looks up. If it has more, the dialogue holds them.
 constexpr std::size_t kMostKeys = 4096;
 
@@ -78,7 +79,8 @@ bool Turn::take_commands(Dialogue& dialogue) {
           dialogue.closing = true;
           return false;
       }
-    dialogue.moved += session_.moved() - moved;
+    dialogue.moved +=
+        session_.moved() - moved + kMovedByCommand * (taken == Taken::kInBatch ? lookups_.back().keys : 1);
     switch (taken) {
       case Taken::kAnswered: break;
       case Taken::kIncomplete: return false;
@@ -209,7 +211,7 @@ void Turn::get_and_touch(Dialogue& dialogue, const MemcachedCommand& command, st
   const u64 moved = session_.moved();
   for (std::size_t i = dialogue.answered_keys; i < keys; ++i) {
     if (dialogue.full() || dialogue.moved + session_.moved() - moved >= kMostMoved) return dialogue.hold_back(i);
-    session_.note_moved(kMovedByTouch);
+    session_.note_moved(kMovedByCommand);
     if (append_touched(dialogue.out, desk(), command, key(i))) continue;
     dialogue.answered_keys = 0;
     return dialogue.drop(used);

@@ -72,8 +72,8 @@ class AttemptBlocks {
     }
   }
   /// Hands the retired blocks to the reclaimer after the commit, if other threads may still be reading them. `reclaim`
-  /// is a Reclaimer's ThreadState. Inlined whatever else calls it: a call would keep the lists in memory, which took a
-  /// third of an update's instructions (experiments/budget).
+  /// is a Reclaimer's ThreadState. Inlined whatever else calls it: a call would keep the lists in memory. An
+  /// update of cuckoo under olc took 153 instructions then, and takes 134.
   template <class ReclaimThread>
   [[gnu::always_inline]] void hand_retired_to(ReclaimThread& reclaim) {
     // By index: a pointer into the list would keep the whole of it in memory.

@@ -15,8 +15,7 @@
 //                  region  | blocks, in use and free | not in use yet |
 //
 //   1. A unit of the region that is in use belongs to exactly one block. That is a caller's, or one entry names it: in
-//   a
-//      stack, in a cache or in the hands of a merge.
+//      a stack, in a cache or in the hands of a merge.
 //   2. An entry is a copy. No call reads or writes a free block.
 //   3. A stack never overflows: it has room for as many entries of its class as the region has room for blocks.
 //
