@@ -31,8 +31,9 @@ struct Options {
     options.threshold = static_cast<u32>(reader.number("inline", options.threshold, 0, kDataBytes));
     reader.finish();
     if (options.most_keys() == 0) {
-      throw InputError(fmt::format("index {}: ratio={} with {} buckets leaves too little room for keys; give a smaller ratio",
-                                   spec.name, options.ratio, options.buckets));
+      throw InputError(
+          fmt::format("index {}: ratio={} with {} buckets leaves too little room for keys; give a smaller ratio",
+                      spec.name, options.ratio, options.buckets));
     }
     return options;
   }

@@ -8,8 +8,8 @@
 //
 // The network takes the whole output, and sends it while the next turns fill a new one. It gives the memory back.
 // A command is dropped from `in` when its answer is complete. A lookup of many keys may fill `out` before that. Then
-// the dialogue is full: it remembers how many keys it has answered, and the next turn goes on behind them. It parses the
-// command again, unless the dialogue holds its keys. `out` stays within its limit and one value.
+// the dialogue is full: it remembers how many keys it has answered, and the next turn goes on behind them. It parses
+// the command again, unless the dialogue holds its keys. `out` stays within its limit and one value.
 
 #include <algorithm>
 #include <cstddef>
