@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
+#include <cstring>
 #include <memory>
 #include <optional>
 #include <span>
@@ -221,6 +222,8 @@ class Partitions {
       }
     }
   }
+  /// Copies an answer that may not have been written yet: its byte may be no bool.
+  static void copy(bool& to, const bool& from) { std::memcpy(&to, &from, sizeof(bool)); }
   template <class Call>
   void change(std::span<const Raw> keys, std::span<const u64> values, std::span<bool> done, const Call& call) {
     by_part(keys, [&](std::size_t at, const Some& some) {
@@ -228,10 +231,10 @@ class Partitions {
       std::array<bool, kMostInAttempt> some_done;
       for (std::size_t i = 0; i < some.count; ++i) {
         if (!values.empty()) some_values[i] = values[some.places[i]];
-        some_done[i] = done[some.places[i]];  // stays where the call does not get so far
+        copy(some_done[i], done[some.places[i]]);  // stays where the call does not get so far
       }
       const auto answer = [&] {
-        for (std::size_t i = 0; i < some.count; ++i) done[some.places[i]] = some_done[i];
+        for (std::size_t i = 0; i < some.count; ++i) copy(done[some.places[i]], some_done[i]);
       };
       try {
         call(at, some.keys(), std::span<const u64>(some_values).first(some.count),
