@@ -32,7 +32,7 @@ namespace {
 
 /// Makes room for the files of all connections. Throws InputError if the system does not grant it.
 void allow_files(const ServeCommand& command) {
-  constexpr rlim_t kOthers = 64, kOfLoop = 4;
+  constexpr rlim_t kOthers = 64, kOfLoop = 4;  // of the program; of a loop, besides its listeners
   const rlim_t loops = rlim_t{command.server.threads} * command.addresses.size();
   const rlim_t wanted = command.server.limits.most_connections + kOthers + loops * (kOfLoop + command.addresses.size());
   rlimit limit{};

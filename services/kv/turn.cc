@@ -65,20 +65,8 @@ bool Turn::take_commands(Dialogue& dialogue) {
       return ahead != 0;
     }
     if (!dialogue.protocol) dialogue.protocol = protocol_of(dialogue.input().front());
-    Taken taken = Taken::kAnswered;
     const u64 moved = session_.moved();
-    if (dialogue.held && ahead != 0) return true;
-    if (dialogue.held) {
-      taken = take_held(dialogue);
-    } else
-      switch (*dialogue.protocol) {
-        case Protocol::kMemcached: taken = take_memcached(dialogue, ahead); break;
-        case Protocol::kResp: taken = take_resp(dialogue, ahead); break;
-        case Protocol::kBinary:
-          dialogue.out += kBinaryRefused;
-          dialogue.closing = true;
-          return false;
-      }
+    const Taken taken = take_next(dialogue, ahead);
     dialogue.moved +=
         session_.moved() - moved + kMovedByCommand * (taken == Taken::kInBatch ? lookups_.back().keys : 1);
     switch (taken) {
@@ -92,6 +80,18 @@ bool Turn::take_commands(Dialogue& dialogue) {
         ahead = 0;
     }
   }
+}
+
+Turn::Taken Turn::take_next(Dialogue& dialogue, std::size_t ahead) {
+  if (dialogue.held) return ahead == 0 ? take_held(dialogue) : Taken::kMustWait;
+  switch (*dialogue.protocol) {
+    case Protocol::kMemcached: return take_memcached(dialogue, ahead);
+    case Protocol::kResp: return take_resp(dialogue, ahead);
+    case Protocol::kBinary: break;
+  }
+  dialogue.out += kBinaryRefused;
+  dialogue.closing = true;
+  return Taken::kAnswered;
 }
 
 Turn::Taken Turn::incomplete(Dialogue& dialogue, const Parsed& parsed, std::size_t ahead) {

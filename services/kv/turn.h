@@ -73,6 +73,7 @@ class Turn {
   /// Answers changes and collects lookups, up to the first command that must wait. Returns true if there is one.
   bool take_or_abandon(Dialogue& dialogue);
   bool take_commands(Dialogue& dialogue);
+  Taken take_next(Dialogue& dialogue, std::size_t ahead);
   Taken take_memcached(Dialogue& dialogue, std::size_t ahead);
   Taken take_resp(Dialogue& dialogue, std::size_t ahead);
   /// Takes a part of the keys that the dialogue holds.
