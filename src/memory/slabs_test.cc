@@ -5,10 +5,13 @@
 #include <atomic>
 #include <chrono>
 #include <cstring>
+#include <functional>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <set>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "src/base/rng.h"
@@ -46,6 +49,25 @@ struct CountedLocks : Native {
   };
 };
 static_assert(Machine<CountedLocks>);
+
+/// A machine that calls a function after the first unlock, and tells when a thread must wait for a mutex.
+struct Interrupted : Native {
+  static inline std::function<void()> after_unlock;
+  static inline std::atomic<bool> waits{false};
+  struct Mutex {
+    void lock() {
+      if (mutex.try_lock()) return;
+      waits.store(true, kRelaxed);
+      mutex.lock();
+    }
+    void unlock() {
+      mutex.unlock();
+      if (after_unlock) std::exchange(after_unlock, nullptr)();
+    }
+    std::mutex mutex;
+  };
+};
+static_assert(Machine<Interrupted>);
 
 /// The units of a region that blocks have, as a caller sees them.
 template <class M>
@@ -287,6 +309,29 @@ TEST_CASE("A merge holds no mutex for longer than a move") {
   const u64 entries = slabs.merge().entries;
   CHECK(entries == 4 * kMiB / 32);
   CHECK(CountedLocks::locks >= entries / Slabs<CountedLocks>::kMoved + entries / 16 / Slabs<CountedLocks>::kMoved);
+}
+
+TEST_CASE("A cache without memory waits for a merge that has the free entries") {
+  Slabs<Interrupted> slabs(kSlabMemory, kMiB);
+  SlabCache<Interrupted> cache(slabs);
+  free_in_random_order(cache, take_all(cache, 32), 32);
+  cache.give_all();
+  std::thread rival;
+  std::atomic<bool> is_done{false};
+  bool has_block = false;
+  Interrupted::waits = false;
+  // The merge has taken entries from one stack then, and holds no stack's mutex.
+  Interrupted::after_unlock = [&] {
+    rival = std::thread([&] {
+      SlabCache<Interrupted> other(slabs);
+      has_block = other.allocate(512) != nullptr;
+      is_done = true;
+    });
+    while (!is_done && !Interrupted::waits) std::this_thread::yield();
+  };
+  CHECK(slabs.merge().entries == kMiB / 32);
+  rival.join();
+  CHECK(has_block);
 }
 
 TEST_CASE("A machine without pages has slabs in one block") {
