@@ -24,8 +24,8 @@ void unmap_chunk(PageSource& pages, const ChunkSource::Chunk& chunk) {
 
 ChunkSource::ChunkSource(const MemoryConfig& config, PageSource* pages)
     : config_(as_far_as_there_are_pages(config, pages)),
-      pages_(pages),
-      huge_granted_(config.thp && pages != nullptr && pages->grants_huge_pages()) {}
+      pages_(pages == nullptr || config.source == nullptr ? pages : config.source),
+      huge_granted_(config.thp && pages_ != nullptr && pages_->grants_huge_pages()) {}
 
 ChunkSource::~ChunkSource() {
   for (const Chunk& chunk : chunks_) unmap_chunk(*pages_, chunk);

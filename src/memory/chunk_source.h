@@ -24,7 +24,8 @@ class ChunkSource {
     u64 bytes = 0;
   };
 
-  /// Takes chunks from `pages`, the machine's source, which must outlive this; null if the machine has none.
+  /// Takes chunks from the configuration's source, or from `pages`, the machine's, which must outlive this. Null if the
+  /// machine has none: then it takes none.
   ChunkSource(const MemoryConfig& config, PageSource* pages);
   ~ChunkSource();
   ChunkSource(const ChunkSource&) = delete;

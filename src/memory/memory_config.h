@@ -10,6 +10,8 @@
 
 namespace latchlab {
 
+class PageSource;
+
 /// The way in which an optimistic policy learns that no thread can still be reading a block that it has unlinked
 /// (src/reclaim/epochs.h).
 enum class Reclaim : u8 {
@@ -36,6 +38,7 @@ struct MemoryConfig {
   MemoryBudget limit{};  ///< bytes that may be reserved, by all memories of this configuration and its copies together
   u32 malloc_alignment = kLineBytes;  ///< of blocks of malloc with 64 bytes or more: 16 or 64
   Sharing sharing{};                  ///< for memory that no attempt uses: that of sized values
+  PageSource* source = nullptr;       ///< of chunks, if the machine has pages; must outlive the index; null: its own
   FailurePlan* fail = nullptr;        ///< for tests; must outlive the index
 };
 

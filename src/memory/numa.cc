@@ -38,6 +38,7 @@ constexpr unsigned long kBits = kMostNodes + 1;  // the kernel subtracts one
 }  // namespace
 
 bool place_mapping(void* start, u64 bytes, const PagePlacement& placement) {
+  if (placement.stays) (void)mlock2(start, bytes, MLOCK_ONFAULT);  // a refusal leaves them where they are, too
   if (placement.kind == PagePlacement::Kind::kFirstTouch) return true;
   const Rule rule(placement);
   return mbind(start, bytes, rule.mode, rule.nodes.data(), kBits, 0) == 0;
@@ -51,6 +52,16 @@ std::optional<std::string> why_not_placed(const PagePlacement& placement) {
   munmap(page, kPageBytes);
   if (error == 0) return std::nullopt;
   return std::string("the kernel does not let this process place memory (mbind: ") + std::strerror(error) + ")";
+}
+
+std::vector<u32> nodes_with_memory() {
+  std::array<unsigned long, kMostNodes / 64> allowed{};
+  if (get_mempolicy(nullptr, allowed.data(), kBits, nullptr, MPOL_F_MEMS_ALLOWED) != 0) return {0};
+  std::vector<u32> nodes;
+  for (u32 node = 0; node < kMostNodes; ++node) {
+    if ((allowed[node / 64] >> node % 64 & 1) != 0) nodes.push_back(node);
+  }
+  return nodes;
 }
 
 std::optional<std::string> why_mbind_refused() {

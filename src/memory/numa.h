@@ -31,6 +31,9 @@ struct PagePlacement {
   Kind kind = Kind::kFirstTouch;
   /// The kernel's numbers of the nodes, less than kMostNodes. For kLocal these are the threads' nodes, if known.
   std::vector<u32> nodes;
+  /// True keeps the kernel from moving or swapping out the pages once they are touched (mlock2), as far as it lets this
+  /// process: memory tiering and swapping would undo a placement. NUMA balancing leaves bound pages alone anyway.
+  bool stays = false;
 };
 
 inline constexpr u32 kMostNodes = 1024;  // as many nodes as Linux can be built for
@@ -41,6 +44,9 @@ inline constexpr u32 kMostNodes = 1024;  // as many nodes as Linux can be built 
 
 /// Returns the reason why the kernel does not let this process place memory so, as one clause, or nothing if it does.
 [[nodiscard]] std::optional<std::string> why_not_placed(const PagePlacement& placement);
+
+/// Returns the nodes on which this process may have memory, by the kernel's numbers; node 0 if the kernel has no NUMA.
+[[nodiscard]] std::vector<u32> nodes_with_memory();
 
 /// Returns the error with which the kernel refuses even a call of mbind that changes nothing, or nothing if it allows
 /// it.

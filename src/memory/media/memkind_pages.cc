@@ -1,0 +1,87 @@
+#include "src/memory/media/memkind_pages.h"
+
+#include <fcntl.h>
+#include <memkind.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+#include <fmt/format.h>
+
+#include "src/base/error.h"
+
+namespace latchlab {
+namespace {
+
+class MemkindPages final : public PageSource {
+ public:
+  MemkindPages(const std::string& path, u64 size, std::string_view what) {
+    struct stat there{};
+    if (stat(path.c_str(), &there) != 0) throw refused(what, std::strerror(errno));
+    if (S_ISDIR(there.st_mode)) {
+      // Without a bound of its own, since memkind counts what its heap wastes, and the memory has a limit already.
+      check(what, memkind_create_pmem(path.c_str(), 0, &kind_));
+    } else if (S_ISCHR(there.st_mode)) {
+      map_device(path, size, what);
+      check(what, memkind_create_fixed(device_, device_bytes_, &kind_));
+    } else {
+      throw refused(what, "it is neither a folder nor a DAX device");
+    }
+  }
+  MemkindPages(const MemkindPages&) = delete;
+  MemkindPages& operator=(const MemkindPages&) = delete;
+  ~MemkindPages() {
+    if (kind_ != nullptr) memkind_destroy_kind(kind_);
+    if (device_ != nullptr) munmap(device_, device_bytes_);
+  }
+
+  bool grants_huge_pages() override { return false; }
+  Mapping map(u64 bytes, bool huge, const PagePlacement&) override {
+    void* start = nullptr;
+    if (memkind_posix_memalign(kind_, &start, huge ? kHugePageBytes : kSmallPageBytes, bytes) != 0) return {};
+    std::memset(start, 0, bytes);  // memkind gives freed pages again
+    return {.start = start, .huge = false};
+  }
+  void populate(void*, u64) override {}  // map has written them
+  void unmap(void* start, u64) override { memkind_free(kind_, start); }
+  void* reserve(u64) override { return nullptr; }
+  bool commit(void*, u64, bool, const PagePlacement&) override { return false; }
+
+ private:
+  static InputError refused(std::string_view what, std::string_view why) {
+    return InputError(
+        fmt::format("{}: {}; give a folder of a tmpfs or of a DAX file system, or a DAX device", what, why));
+  }
+  static void check(std::string_view what, int error) {
+    if (error == MEMKIND_SUCCESS) return;
+    char text[MEMKIND_ERROR_MESSAGE_SIZE];
+    memkind_error_message(error, text, sizeof text);
+    throw refused(what, fmt::format("libmemkind: {}", text));
+  }
+  void map_device(const std::string& path, u64 size, std::string_view what) {
+    const int file = open(path.c_str(), O_RDWR | O_CLOEXEC);
+    if (file < 0) throw refused(what, std::strerror(errno));
+    void* const start = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+    const int error = errno;
+    close(file);
+    if (start == MAP_FAILED) throw refused(what, fmt::format("cannot be mapped: {}", std::strerror(error)));
+    device_ = start;
+    device_bytes_ = size;
+  }
+
+  memkind_t kind_ = nullptr;
+  void* device_ = nullptr;
+  u64 device_bytes_ = 0;
+};
+
+}  // namespace
+
+std::shared_ptr<PageSource> memkind_pages(const std::string& path, u64 size, std::string_view what) {
+  return std::make_shared<MemkindPages>(path, size, what);
+}
+
+}  // namespace latchlab
