@@ -1,7 +1,8 @@
 #pragma once
 // An index of sized values with the interface of an index of numbers, for programs and histories of numbers. A number
 // is spelled in 8 to 40 bytes, so each value is a block. Each form of an operation has its share of the calls: with
-// `before`, as a batch of one, as a modification.
+// `before`, as a batch of one, as a modification. With two memories a find moves its value to near memory, after it has
+// moved cold ones to far memory.
 #include <array>
 #include <cstddef>
 #include <cstring>
@@ -41,7 +42,7 @@ class SpelledNumber {
   std::array<u64, 5> numbers_;
 };
 
-template <class Map>
+template <class Map, bool kTiers = false>
 class AsNumbers {
  public:
   using Raw = typename Map::Raw;
@@ -51,13 +52,19 @@ class AsNumbers {
   /// A value that is not one that was stored counts as this number, which no program stores.
   static constexpr u64 kTorn = ~u64{0};
 
-  AsNumbers(const Spec& policy, const MemoryConfig& memory) : sized_(memory, policy, memory) {}
+  AsNumbers(const Spec& policy, const MemoryConfig& memory)
+    requires(!kTiers)
+      : sized_(memory, policy, memory) {}
+  AsNumbers(const Spec& policy, const MemoryConfig& memory)
+    requires(kTiers)
+      : sized_(memory, FarMemory{.memory = memory}, policy, memory) {}
   ThreadState join() { return sized_.join(); }
 
   /// Reads the value by a visitor and, after that, by a pin that began before it.
   Found find(ThreadState& me, Raw key) const {
     Found found;
     const auto visit = [&](ByteSpan value) { found = read(value); };
+    if (kTiers) (void)sized_.demote(me);
     const auto pinned = sized_.pin(me, key);
     sized_.find(me, key, visit);
     if (pinned && read(pinned->bytes()) == kTorn) found = kTorn;
@@ -121,7 +128,7 @@ class AsNumbers {
     return done;
   }
 
-  Sized<Map> sized_;
+  mutable Sized<Map> sized_;  // a find demotes others
 };
 
 }  // namespace latchlab::testing

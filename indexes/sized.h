@@ -26,6 +26,8 @@
 // runs outside attempts, and after kMostStale tries that came too late inside one. A modification that erases there
 // claims the pair first: its word is then another word for the same value, and nothing but the erasure follows.
 //
+// With a FarMemory the values lie in two memories (sized_tiers.h).
+//
 // A cache finds by `use`, which marks the value, and makes room by `evict`, a step of a clock hand (sized_evict.h).
 //
 // A visitor, or the function of modify, must not call an operation with the same ThreadState: epochs do not nest.
@@ -34,7 +36,9 @@
 // has changed nothing. A value longer than 16 MiB throws std::length_error, and changes nothing either. What else an
 // operation throws, the index of words does.
 #include <algorithm>
+#include <concepts>
 #include <cstddef>
+#include <memory>
 #include <new>
 #include <optional>
 #include <span>
@@ -45,6 +49,7 @@
 #include "indexes/sized_evict.h"
 #include "indexes/sized_modify.h"
 #include "indexes/sized_seeded_bugs.h"
+#include "indexes/sized_tiers.h"
 #include "src/base/batch_room.h"
 #include "src/base/batching.h"
 #include "src/base/scale.h"
@@ -60,10 +65,11 @@
 
 namespace latchlab {
 
-/// The memory of an index of sized values, in two parts.
+/// The memory of an index of sized values, in its parts.
 struct SizedFootprint {
   Footprint index;   ///< of the index of words
-  Footprint values;  ///< of the blocks, and the records of those that wait to be freed
+  Footprint values;  ///< of the blocks in near memory, and the records of those that wait to be freed
+  Footprint far;     ///< of the blocks in far memory
 };
 
 /// The index of sized values over `Map`, a Synchronized that keeps its pairs. Any thread may call any operation with
@@ -94,7 +100,10 @@ class Sized {
   class ThreadState {
    public:
     explicit ThreadState(Sized& sized)
-        : index(sized.index_), pool_(sized.memory_), reclaim_(sized.reclaimer_, *pool_) {}
+        : index(sized.index_),
+          pool_(sized.memory_),
+          reclaim_(sized.reclaimer_, *pool_),
+          tier_(sized.tiers_ == nullptr ? nullptr : sized.tiers_->join()) {}
 
     typename Map::ThreadState index;  ///< the state in the index of words
 
@@ -106,8 +115,11 @@ class Sized {
     friend class sized::Group;
     template <class Owner, class Evicted>
     friend class sized::HandStep;
+    template <class Owner>
+    friend class sized::Tiers;
     PoolLease<Machine> pool_;
     typename Reclaimer::ThreadState reclaim_;
+    std::unique_ptr<typename sized::Tiers<Sized>::Thread> tier_;  // null if there is no far memory
   };
 
   /// The values of a group of keys, in the order of the keys. Valid during the visit.
@@ -127,8 +139,17 @@ class Sized {
   /// Makes an empty index: `values` describes the memory of the values, and the rest are the arguments of Map. Throws
   /// as Map's constructor does.
   template <class... Arguments>
+    requires std::constructible_from<Map, Arguments...>
   explicit Sized(const MemoryConfig& values, Arguments&&... index)
       : memory_(values, values.sharing), reclaimer_(memory_), index_(std::forward<Arguments>(index)...) {}
+  /// Makes one whose values lie in two memories: `near` describes the near one, whose limit says when it is full.
+  /// Throws Contradiction for a rule that drops values.
+  template <class... Arguments>
+  Sized(const MemoryConfig& near, const FarMemory& far, Arguments&&... index)
+      : tiers_(std::make_unique<sized::Tiers<Sized>>(far, near.sharing)),
+        memory_(near, near.sharing, &tiers_->memory()),
+        reclaimer_(memory_),
+        index_(std::forward<Arguments>(index)...) {}
   Sized(const Sized&) = delete;
   Sized& operator=(const Sized&) = delete;
   /// Every ThreadState and every pin must have ended.
@@ -151,6 +172,7 @@ class Sized {
   /// outside locks and transactions; other threads may replace the value meanwhile. What it throws, find throws.
   template <class Visit>
   bool find(ThreadState& me, Raw key, Visit&& visit) const {
+    if (tiers_ != nullptr) return tiers_->find(self(), me, key, visit);
     const Inside inside(me);
     const Found word = index_.find(me.index, key);
     if (!word) return false;
@@ -161,6 +183,7 @@ class Sized {
   /// Does the same, and marks the value as used, after the attempt. It writes only if the value is not marked yet.
   template <class Visit>
   bool use(ThreadState& me, Raw key, Visit&& visit) const {
+    if (tiers_ != nullptr) return tiers_->find(self(), me, key, visit);
     const Inside inside(me);
     const Found word = find_word(me, key);
     if (!word) return false;
@@ -215,6 +238,7 @@ class Sized {
     const Found word = index_.find(me.index, key);
     if (!word) return std::nullopt;
     if (Bugs::kPinLate) me.reclaim_.leave();
+    if (Store::is_far(*word)) (void)tiers_->read(me, *word);
     return std::optional<Pinned<Machine>>(std::in_place, *word);
   }
 
@@ -236,7 +260,7 @@ class Sized {
 
   /// Inserts the pair if the key is absent. Returns true if it was absent.
   bool insert(ThreadState& me, Raw key, ByteSpan value) {
-    New made(me, make(me, value));
+    New made(me, make(me, key, value));
     const Inside inside(me);
     if (!insert_word(me, key, made.word())) return false;
     made.publish();
@@ -245,7 +269,7 @@ class Sized {
   /// Does the same. If the key is present, `before` gets its value.
   template <class Before>
   bool insert(ThreadState& me, Raw key, ByteSpan value, Before&& before) {
-    New made(me, make(me, value));
+    New made(me, make(me, key, value));
     const Inside inside(me);
     for (;;) {
       if (insert_word(me, key, made.word())) {
@@ -253,7 +277,7 @@ class Sized {
         return true;
       }
       if (const Found word = find_word(me, key)) {  // else the key has gone since
-        before(Store::bytes(*word));
+        before(shown(me, *word));
         return false;
       }
     }
@@ -264,7 +288,7 @@ class Sized {
   template <class Before>
   bool upsert(ThreadState& me, Raw key, ByteSpan value, Before&& before) {
     prepare(me);
-    New made(me, make(me, value));
+    New made(me, make(me, key, value));
     Old old(me);
     const Inside inside(me);
     const Found there = upsert_word(me, key, made.word());
@@ -272,7 +296,7 @@ class Sized {
     if (!there) return true;
     old.take(*there);
     if (is_claimed(*there)) return true;
-    before(old.bytes());
+    before(shown(me, old.word()));
     return false;
   }
 
@@ -281,7 +305,7 @@ class Sized {
   template <class Before>
   bool update(ThreadState& me, Raw key, ByteSpan value, Before&& before) {
     prepare(me);
-    New made(me, make(me, value));
+    New made(me, make(me, key, value));
     Old old(me);
     const Inside inside(me);
     for (;;) {
@@ -290,7 +314,7 @@ class Sized {
       if (after) {
         made.publish();
         old.take(*there);
-        before(old.bytes());
+        before(shown(me, old.word()));
         return true;
       }
       if (finish_claim(me, key, *there, old)) return false;
@@ -308,7 +332,7 @@ class Sized {
     if (!there) return false;
     old.take(*there);
     if (is_claimed(*there)) return false;
-    before(old.bytes());
+    before(shown(me, old.word()));
     return true;
   }
 
@@ -354,7 +378,7 @@ class Sized {
                     std::span<bool> inserted, BatchOrder order = BatchOrder::kSideBySide) {
     in_groups(keys, inserted, [&](std::span<const Raw> group, std::size_t first, std::span<bool> done) {
       Group words(me, done);
-      words.make(values.subspan(first, group.size()));
+      words.make(*this, group, values.subspan(first, group.size()));
       const Inside inside(me);
       words.insert_in(index_, group, order);
     });
@@ -365,7 +389,7 @@ class Sized {
     in_groups(keys, added, [&](std::span<const Raw> group, std::size_t first, std::span<bool> done) {
       prepare(me);
       Group words(me, done);
-      words.make(values.subspan(first, group.size()));
+      words.make(*this, group, values.subspan(first, group.size()));
       const Inside inside(me);
       const auto put = [made = words.made()](std::size_t i, const Found&) noexcept { return Found(made[i]); };
       index_.modify_batch(me.index, group, words.modified(), put, order);
@@ -410,7 +434,7 @@ class Sized {
     requires(kOrdered)
   std::size_t scan(ThreadState& me, Raw from, std::size_t limit, Visit&& visit) const {
     const Inside inside(me);
-    return index_.scan(me.index, from, limit, [&](const Raw& key, u64 word) { visit(key, Store::bytes(word)); });
+    return index_.scan(me.index, from, limit, [&](const Raw& key, u64 word) { visit(key, shown(me, word)); });
   }
   using Walk = typename Map::Walk;
   /// Calls `visit(key, ByteSpan)` for the next pairs of the walk, as Synchronized::walk_on does. The thread is in the
@@ -419,7 +443,7 @@ class Sized {
     requires(kWalksBesideWriters)
   bool walk_on(ThreadState& me, Walk& walk, std::size_t most, Visit&& visit) const {
     const Inside inside(me);
-    return index_.walk_on(me.index, walk, most, [&](const Raw& key, u64 word) { visit(key, Store::bytes(word)); });
+    return index_.walk_on(me.index, walk, most, [&](const Raw& key, u64 word) { visit(key, shown(me, word)); });
   }
   /// Turns a cache's clock hand by one step of about `most` pairs (sized_evict.h): at most 16 are erased. The hand
   /// clears the marks of values that were used since it last came by, and erases the other pairs. It calls evicted(key,
@@ -431,6 +455,8 @@ class Sized {
   Eviction evict(ThreadState& me, Walk& hand, std::size_t most, Evicted&& evicted) {
     return sized::HandStep<Sized, Evicted>(*this, me, evicted).take(hand, most);
   }
+  /// Moves some cold values to far memory, as operations do when near memory is full. Returns true if some have gone.
+  bool demote(ThreadState& me) { return tiers_ != nullptr && tiers_->make_room(*this, me); }
   /// Calls `visit(key, ByteSpan)` for every pair, in order if the index has one: a whole walk. If the index has no
   /// walks, it must not run beside changes.
   template <class Visit>
@@ -439,18 +465,26 @@ class Sized {
       for (Walk walk; walk_on(me, walk, kMostInAttempt, visit);) {}
     } else {
       const Inside inside(me);
-      index_.for_each(me.index, [&](const Raw& key, u64 word) { visit(key, Store::bytes(word)); });
+      index_.for_each(me.index, [&](const Raw& key, u64 word) { visit(key, shown(me, word)); });
     }
   }
 
   /// Returns the memory; exact only while no operation runs.
-  [[nodiscard]] SizedFootprint bytes() const { return {index_.bytes(), memory_.bytes()}; }
+  [[nodiscard]] SizedFootprint bytes() const {
+    return {index_.bytes(), memory_.bytes(), tiers_ == nullptr ? Footprint() : tiers_->memory().bytes()};
+  }
   /// Returns the mappings of the index and of the values, if they come from chunks.
   std::vector<ChunkSource::Chunk> chunks() const {
     std::vector<ChunkSource::Chunk> all = index_.chunks();
     for (const ChunkSource::Chunk& chunk : memory_.chunks()) all.push_back(chunk);
     return all;
   }
+  /// Returns the mappings of far memory, if it comes from chunks.
+  std::vector<ChunkSource::Chunk> far_chunks() const {
+    return tiers_ == nullptr ? std::vector<ChunkSource::Chunk>() : tiers_->memory().chunks();
+  }
+  /// Returns what the two memories have done; zeros if there is one.
+  [[nodiscard]] TierCounters tier_counters() const { return tiers_ == nullptr ? TierCounters() : tiers_->counters(); }
   /// Returns the counts of the blocks of values; exact only while no operation runs.
   [[nodiscard]] ReclaimCounters reclaim_counters() const { return reclaimer_.counters(); }
 
@@ -461,6 +495,8 @@ class Sized {
   friend class sized::Group;
   template <class Owner, class Evicted>
   friend class sized::HandStep;
+  template <class Owner>
+  friend class sized::Tiers;
 
   template <bool kMarks, class Visit>
   std::size_t visit_batch(ThreadState& me, std::span<const Raw> keys, Visit& visit, BatchOrder order) const {
@@ -482,12 +518,20 @@ class Sized {
       const std::size_t count = std::min<std::size_t>(keys.size() - first, kMostInAttempt);
       const BatchRoom<Found> room(count);
       const std::span<Found> words = room.all();
-      const Inside inside(me);
-      index_.find_batch(me.index, keys.subspan(first, count), words, order);
-      for (std::size_t i = 0; i < count; ++i) {
-        if (words[i]) Store::prefetch(*words[i]);
+      if (tiers_ != nullptr) {
+        tiers_->visit_group(self(), me, keys.subspan(first, count), words, order, [&] { visit(first, words); });
+        continue;
       }
+      const Inside inside(me);
+      find_group(me, keys.subspan(first, count), words, order);
       visit(first, words);
+    }
+  }
+  /// Finds the words of up to kMostInAttempt keys, and prefetches their values.
+  void find_group(ThreadState& me, std::span<const Raw> keys, std::span<Found> words, BatchOrder order) const {
+    index_.find_batch(me.index, keys, words, order);
+    for (const Found& word : words) {
+      if (word) Store::prefetch(*word);
     }
   }
 
@@ -537,7 +581,7 @@ class Sized {
     Old& operator=(const Old&) = delete;
     /// Takes over a word that this thread has removed from the index.
     void take(u64 word) { word_ = word; }
-    ByteSpan bytes() const { return Store::bytes(word_); }
+    const u64& word() const { return word_; }
 
    private:
     ThreadState& me_;
@@ -627,9 +671,22 @@ class Sized {
     return true;
   }
 
-  static u64 make(ThreadState& me, ByteSpan value) {
-    return made_by(me, [&] { return Store::make(*me.pool_, value); });
+  u64 make(ThreadState& me, const Raw& key, ByteSpan value) {
+    return made_by(me, [&] { return try_make(me, key, true, value); });
   }
+  /// Returns the word of a value for a key, in the memory where it begins; nothing when memory is out.
+  template <class... Value>
+  std::optional<u64> try_make(ThreadState& me, const Raw& key, bool is_outside, const Value&... value) {
+    if (tiers_ != nullptr) return tiers_->make(*this, me, key, is_outside, value...);
+    return Store::make(*me.pool_, value...);
+  }
+  /// Returns the bytes of a value for a caller's function, after the wait for its medium.
+  ByteSpan shown(ThreadState& me, const u64& word) const {
+    if (Store::is_far(word)) (void)tiers_->read(me, word);
+    return Store::bytes(word);
+  }
+  ByteSpan shown(ThreadState& me, u64&& word) const = delete;  // the result may point into it
+  Sized& self() const { return const_cast<Sized&>(*this); }    // a find may move its value
   /// Returns the result of `make`, outside the epoch.
   template <class Make>
   static u64 made_by(ThreadState& me, const Make& make) {
@@ -642,6 +699,7 @@ class Sized {
     return *word;
   }
 
+  const std::unique_ptr<sized::Tiers<Sized>> tiers_;  // null if there is no far memory
   Memory<Machine> memory_;
   mutable Reclaimer reclaimer_;
   mutable Map index_;  // with_bytes takes the lock of a change

@@ -41,8 +41,8 @@ class Group {
   Group& operator=(const Group&) = delete;
 
   /// Makes the values. Throws as Owner::make does.
-  void make(std::span<const ByteSpan> values) {
-    for (; count_ < values.size(); ++count_) made_[count_] = Owner::make(me_, values[count_]);
+  void make(Owner& owner, std::span<const typename Owner::Raw> keys, std::span<const ByteSpan> values) {
+    for (; count_ < values.size(); ++count_) made_[count_] = owner.make(me_, keys[count_], values[count_]);
   }
   std::span<const u64> made() const { return std::span(made_).first(count_); }
   /// Returns the changes of the index: nothing, before and after, for a key whose turn has not come.

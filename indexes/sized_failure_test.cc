@@ -29,8 +29,8 @@ void starve(const Subject& subject, Alloc alloc, Reclaim reclaim, FailurePlan::T
     const auto me = index->join(), quiet = index->join();
     CHECK_FALSE(found(*quiet, 1).has_value());  // it is quiet from now on: under qsbr all that is retired waits for it
     const auto live = [&] {
-      const auto [pairs, values] = index->bytes();
-      return pairs.live - pairs.room + values.live;
+      const SizedFootprint bytes = index->bytes();
+      return bytes.index.live - bytes.index.room + bytes.values.live;
     };
     const auto unchanged = [&] {
       for (u64 key = 0; key < 8; ++key) {

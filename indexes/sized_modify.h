@@ -139,7 +139,7 @@ class Modification {
       owner_.finish_claim(me_, key_, *read, old);
       return std::nullopt;
     }
-    const Change wish = read ? f_(std::optional(Store::bytes(*read))) : f_(std::optional<ByteSpan>());
+    const Change wish = read ? f_(std::optional(owner_.shown(me_, *read))) : f_(std::optional<ByteSpan>());
     if (wish.kind() == Change::Kind::kLeave) return Effect::kNone;
     if (wish.kind() == Change::Kind::kErase) {
       if (!read) return Effect::kNone;
@@ -148,7 +148,7 @@ class Modification {
       return Effect::kErased;
     }
     size_ = wish.size();
-    const std::optional<u64> word = make(wish);
+    const std::optional<u64> word = make(wish, false);
     if (!word) {
       memory_out = true;
       return std::nullopt;
@@ -263,14 +263,14 @@ class Modification {
   bool ask(New& first) {
     const Change wish = f_(std::optional<ByteSpan>());
     if (wish.kind() != Change::Kind::kBytes) return false;
-    first.replace(Owner::made_by(me_, [&] { return make(wish); }));
+    first.replace(Owner::made_by(me_, [&] { return make(wish, true); }));
     mark(first.word(), wish.mark(), std::nullopt);
     absent_ = Absent::kPut;
     return true;
   }
 
-  std::optional<u64> make(const Change& wish) {
-    return wish.made([&](const auto&... value) { return Store::make(*me_.pool_, value...); });
+  std::optional<u64> make(const Change& wish, bool is_outside) {
+    return wish.made([&](const auto&... value) { return owner_.try_make(me_, key_, is_outside, value...); });
   }
 
   /// Sets the used bit of a value that this call has made in the place of `before`, outside attempts.

@@ -36,16 +36,22 @@ u64 number_read(ByteSpan bytes) {
   return unspelled(bytes);
 }
 
-/// A program of a mix, whose changes become modifications: fibers add amounts to keys, or take all of a key.
-template <class Map>
+/// A program of a mix, whose changes become modifications: fibers add amounts to keys, or take all of a key. With two
+/// memories an erase moves cold values to far memory instead, and a find moves its own to near memory.
+template <class Map, bool kTiers = false>
 class SizedSums {
  public:
   using Key = typename Map::Raw;
 
   SizedSums(const RaceProgram<Key>& program, std::string_view policy)
+    requires(!kTiers)
       : program_(program), index_(MemoryConfig{}, Spec::parse(policy), MemoryConfig{}) {
-    for (std::size_t i = 0; i < program.fibers.size(); ++i) threads_.push_back(index_.join());
-    for (const u32 key : program.preload) add(0, program.keys[key], key + 1);
+    preload();
+  }
+  SizedSums(const RaceProgram<Key>& program, std::string_view policy)
+    requires(kTiers)
+      : program_(program), index_(MemoryConfig{}, FarMemory(), Spec::parse(policy), MemoryConfig{}) {
+    preload();
   }
   void fiber(u32 id) {
     for (const RaceOp& op : program_.fibers[id]) {
@@ -53,7 +59,13 @@ class SizedSums {
       switch (op.verb) {
         case RaceVerb::kFind:
         case RaceVerb::kScan: index_.find(threads_[id], key, number_read); break;
-        case RaceVerb::kErase: take(id, key); break;
+        case RaceVerb::kErase:
+          if (kTiers) {
+            (void)index_.demote(threads_[id]);
+          } else {
+            take(id, key);
+          }
+          break;
         case RaceVerb::kUpsert: add_two(id, op.key, op.value); break;
         default: add(id, key, op.value);
       }
@@ -65,6 +77,10 @@ class SizedSums {
   }
 
  private:
+  void preload() {
+    for (std::size_t i = 0; i < program_.fibers.size(); ++i) threads_.push_back(index_.join());
+    for (const u32 key : program_.preload) add(0, program_.keys[key], key + 1);
+  }
   void add(u32 id, const Key& key, u64 amount) {
     std::optional<SpelledNumber> sum;
     index_.modify(threads_[id], key, [&](std::optional<ByteSpan> old) {
@@ -185,6 +201,12 @@ class CacheHands {
 };
 
 template <class Map>
+void explore_moves(const std::vector<RaceMix<u64>>& mixes, std::string_view policy, const RaceOptions& options) {
+  explore<AsNumbers<Map, true>>(mixes, policy, options, kRaceSchedules / 4);
+  explore_mixes<SizedSums<Map, true>>(mixes, policy, options);
+}
+
+template <class Map>
 void explore_hands(const std::vector<RaceMix<u64>>& mixes, std::string_view policy, const RaceOptions& options) {
   explore_mixes<CacheHands<Map, false>>(mixes, policy, options);
   explore_mixes<CacheHands<Map, true>>(mixes, policy, options);
@@ -212,6 +234,22 @@ TEST_CASE("Races: the clock hands of a cache lose no pair, take none twice and k
   explore_hands<Synchronized<Cuckoo, Tiny<Olc<Simulated>>, U64Key>>(four_mixes(), "olc", {});
   explore_hands<Synchronized<MemC3, Tiny<Olc<Simulated>>, U64Key>>(memc3_mixes(), "olc", {});
   explore_hands<Synchronized<Chained, Tiny<Rtm<Simulated>>, U64Key>>(chained_mixes(), "rtm:1", {.abort_rate = 0.2});
+}
+
+TEST_CASE("Races: values that move between two memories", "[race]") {
+  explore_moves<Synchronized<Art, Tiny<Olc<Simulated>>, U64Key>>(number_mixes(), "olc", {});
+  explore_moves<Synchronized<Cuckoo, Tiny<Olc<Simulated>>, U64Key>>(four_mixes(), "olc", {});
+  explore_moves<Synchronized<Cuckoo, Tiny<Rtm<Simulated>>, U64Key>>(four_mixes(), "rtm:1", {.abort_rate = 0.2});
+  explore_moves<Synchronized<Chained, Tiny<Spin<Simulated>>, U64Key>>(chained_mixes(), "spin", {});
+}
+
+TEST_CASE("Seeded bugs: the race finder finds values read while they move, lost demotions and double frees", "[race]") {
+  using Map = Synchronized<Chained, Tiny<Olc<Simulated, BugsOnRequest>>, U64Key>;
+  using Flags = sized::BugFlags<bool>;
+  const auto moves = search_in_mixes<SizedSums<Map, true>>("olc", chained_mixes());
+  CHECK(caught("sized: retired before move", Flags::kRetireBeforeMove, moves));
+  CHECK(caught("sized: moved any word", Flags::kMoveAnyWord, moves));
+  CHECK(caught("sized: retired late move", Flags::kRetireLateMove, moves));
 }
 
 TEST_CASE("Seeded bugs: the race finder finds a clock hand that evicts by key", "[race]") {

@@ -23,6 +23,12 @@ struct BugFlags {
   static inline Flag kVisitLate{};
   /// The hand of a cache evicts a key whatever word it has.
   static inline Flag kEvictByKey{};
+  /// A move to the other memory retires the old block before it has replaced the word.
+  static inline Flag kRetireBeforeMove{};
+  /// A move replaces whatever word is there.
+  static inline Flag kMoveAnyWord{};
+  /// A move that comes too late retires the old block.
+  static inline Flag kRetireLateMove{};
 };
 
 }  // namespace latchlab::sized

@@ -5,6 +5,9 @@
 // next thread that joins continues with it. So nothing is wasted if one set of threads loads and another measures. An
 // index has as many pools as it ever had threads at once. Pools never move, because reclaimers keep references to them.
 //
+// A memory may have a far one beside it, for large blocks on a slower medium. Then each of its pools has one of the far
+// memory's (pool.h).
+//
 // On a machine without pages (M::pages is null), pools pass every block on to the machine's allocator.
 #include <memory>
 #include <mutex>
@@ -22,9 +25,9 @@ template <class M>
 class Memory {
  public:
   /// Makes the memory. With a `sharing` its pools count the free blocks that they pass on to each other (pool.h), so no
-  /// attempt may use it.
-  explicit Memory(const MemoryConfig& config, const std::optional<Sharing>& sharing = {})
-      : source_(config, M::pages()), exchange_(sharing) {}
+  /// attempt may use it. `far` must outlive it, and serve it alone; null: there is no far memory.
+  explicit Memory(const MemoryConfig& config, const std::optional<Sharing>& sharing = {}, Memory* far = nullptr)
+      : source_(config, M::pages()), exchange_(sharing), far_(far) {}
   Memory(const Memory&) = delete;
   Memory& operator=(const Memory&) = delete;
 
@@ -37,7 +40,7 @@ class Memory {
       return pool;
     }
     idle_.reserve(pools_.size() + 1);  // so that leave cannot throw
-    pools_.push_back(std::make_unique<Pool<M>>(source_, exchange_));
+    pools_.push_back(std::make_unique<Pool<M>>(source_, exchange_, far_ == nullptr ? nullptr : &far_->join()));
     return *pools_.back();
   }
   /// Takes back a pool from the thread that borrowed it, and passes on what it has too much of. Takes mutexes; never
@@ -48,7 +51,7 @@ class Memory {
     idle_.push_back(&pool);
   }
 
-  /// Returns the footprint; exact only while no operation runs.
+  /// Returns the footprint, without that of the far memory; exact only while no operation runs.
   Footprint bytes() const {
     const std::lock_guard lock(mutex_);
     Footprint all = source_.footprint();
@@ -68,6 +71,7 @@ class Memory {
  private:
   ChunkSource source_;
   typename Pool<M>::Exchange exchange_;
+  Memory* const far_;
   mutable std::mutex mutex_;  // guards the members below
   std::vector<std::unique_ptr<Pool<M>>> pools_;
   std::vector<Pool<M>*> idle_;

@@ -41,6 +41,9 @@
 // So only the sum over all pools is meaningful, and one pool's count may wrap below zero. A rollback also undoes the
 // count of the transaction's blocks.
 //
+// A pool may have a far pool beside it, for blocks on another medium (memory.h). The number of bytes of such a block
+// carries kFarBlock, when it is taken and when it is freed.
+//
 // A free block is poisoned except for its link. With malloc every block is a call of M::allocate, also inside a
 // transaction: the paper's curve for malloc shows the aborts that this causes.
 #include <algorithm>
@@ -66,6 +69,9 @@ struct Block {
   u64 bytes;
 };
 
+/// The mark of a block of the far pool, in the number of its bytes.
+inline constexpr u64 kFarBlock = u64{1} << 62;
+
 template <class M>
 class alignas(kFalseSharingBytes) Pool {
  public:
@@ -80,7 +86,8 @@ class alignas(kFalseSharingBytes) Pool {
 
   using Range = latchlab::Range<M>;
 
-  Pool(ChunkSource& source, Exchange& exchange)
+  /// Makes a pool; `far` may be null.
+  Pool(ChunkSource& source, Exchange& exchange, Pool* far = nullptr)
       : malloc_(source.config().alloc == MemoryConfig::Alloc::kMalloc),
         first_counted_(exchange.counts() ? class_of(exchange.least()) : kClasses),
         fast_(malloc_ || source.config().fail != nullptr || first_counted_ < kSmallClasses || least_power(exchange) != 0
@@ -89,7 +96,8 @@ class alignas(kFalseSharingBytes) Pool {
         chunk_bytes_(source.config().thp ? kHugePageBytes : kFirstChunkBytes),
         source_(source),
         exchange_(exchange),
-        least_power_(least_power(exchange)) {
+        least_power_(least_power(exchange)),
+        far_(far) {
     if (malloc_) end_ = ~u64{0};  // the region never looks short of room, so top_up stays one compare
   }
   Pool(const Pool&) = delete;
@@ -144,6 +152,7 @@ class alignas(kFalseSharingBytes) Pool {
   }
   /// Passes on all free blocks beyond one move of each class. Must not be called inside a transaction.
   [[gnu::noinline]] void pass_on_excess() {
+    if (far_ != nullptr) far_->pass_on_excess();
     for (u32 size_class = 0; size_class < first_counted_; ++size_class) {
       if (free_[size_class] == nullptr) continue;
       Free* const last_kept = last_of(free_[size_class], exchange_.sharing().moved(bytes_of(size_class)));
@@ -321,6 +330,7 @@ class alignas(kFalseSharingBytes) Pool {
     return list;
   }
   [[gnu::noinline]] void rebalance() {
+    if (far_ != nullptr) far_->balance();
     const bool has_shrunk = live_ - balanced_from_ > ~u64{0} / 2;
     balanced_from_ = live_ - kUnsharedBytes;
     if (has_shrunk) {
@@ -378,6 +388,7 @@ class alignas(kFalseSharingBytes) Pool {
   }
 
   [[gnu::noinline]] void* allocate_slowly(u64 bytes) {
+    if ((bytes & kFarBlock) != 0) return far_->allocate(bytes ^ kFarBlock);
     if (FailurePlan* const plan = source_.config().fail; plan != nullptr && plan->fails()) return nullptr;
     if (malloc_) return allocate_by_malloc(bytes);
     if (bytes > kLargestCarved) return allocate_mapping(bytes);
@@ -515,6 +526,7 @@ class alignas(kFalseSharingBytes) Pool {
   }
 
   [[gnu::noinline]] void free_slowly(void* block, u64 bytes) {
+    if ((bytes & kFarBlock) != 0) return far_->free(block, bytes ^ kFarBlock);
     if (!malloc_ && bytes <= kLargestCarved) {
       const u32 size_class = class_for(bytes);
       live_ -= bytes_of(size_class);
@@ -552,6 +564,7 @@ class alignas(kFalseSharingBytes) Pool {
   ChunkSource& source_;
   Exchange& exchange_;
   const u64 least_power_;  // the smallest class, if the classes are powers of two; otherwise 0
+  Pool* const far_;        // for the same thread; null if there is none
 };
 
 template <class M>

@@ -2,11 +2,11 @@
 // Values of 0 bytes to 16 MiB as words, which an index keeps in its cells like any other u64.
 //
 //     short, up to 7 bytes    byte 0: 2 * size + 1 | bytes 1 to 7: the value, then zeros
-//     long                    bit 63: claimed | address of a block, a multiple of 16
+//     long                    bit 63: claimed | bit 62: far | address of a block, a multiple of 16
 //                             | bits 1 to 3: its further lines to prefetch | 0
 //
 //     block                   | shape: u32 | state: u32 | the bytes of the value ...
-//                             state: bit 31: used | the number of pins
+//                             state: bit 31: used | bits 28 to 30: touches | the number of pins
 //
 // Equal short words are equal values. Equal long words are the same block. No word is 0. A word says how many lines its
 // value takes, up to 8: so a reader of many values can prefetch whole ones, before it has seen any header.
@@ -22,6 +22,9 @@
 //   1. A pin begins inside the epoch in which the word was found. So the reclaimer asks for pins after it has begun.
 //   2. The reclaimer asks after the grace period, when no new pin can begin. A block without pins goes.
 //   3. The end of a pin releases, and the question acquires: the reads under the pin happen before the free (fence 1).
+//
+// A far value lies in the far pool of its pool (src/memory/pool.h). Who reads it knows that from the word. Its touches
+// count how often it was read there, up to 7, for the rule that brings it near (indexes/sized_tiers.h).
 //
 // The used bit is the reference bit of a cache (indexes/sized_evict.h). It begins clear. It is in a word that a reader
 // of the value reads anyway, and a reader writes it only if it is clear. A short value has no header, and is never
@@ -52,37 +55,51 @@ namespace latchlab {
 /// The bytes of a value, to read.
 using ByteSpan = std::span<const std::byte>;
 
+/// The memory of a long value.
+enum class Tier : u8 { kNear, kFar };
+
 template <class M>
 class Values {
  public:
   static constexpr u64 kMostBytes = u64{16} << 20;  ///< the size of the longest value
   static constexpr u64 kMostShort = 7;              ///< the size of the longest value that stays in its word
 
-  /// Returns the word of a value: `first`, then `second`. Returns nothing when memory is out. Throws std::length_error
+  /// Returns the word of a value: `first`, then `second`. A short one lies in its word, a long one in the pool of the
+  /// tier: `pool` itself, or its far pool. Returns nothing when that memory is out. Throws std::length_error
   /// if the value is longer than kMostBytes. O(size). Must not be called inside an attempt.
-  [[nodiscard]] static std::optional<u64> make(Pool<M>& pool, ByteSpan first, ByteSpan second = {}) {
-    return make(pool, size_of(first, second), [&](std::span<std::byte> to) { join(to.data(), first, second); });
+  [[nodiscard]] static std::optional<u64> make(Pool<M>& pool, Tier tier, ByteSpan first, ByteSpan second = {}) {
+    return make(pool, tier, size_of(first, second), [&](std::span<std::byte> to) { join(to.data(), first, second); });
   }
   /// Does the same for a value of `size` bytes, which `fill(std::span<std::byte>)` writes. `fill` may throw.
   template <class Fill>
     requires std::invocable<const Fill&, std::span<std::byte>>
-  [[nodiscard]] static std::optional<u64> make(Pool<M>& pool, u64 size, const Fill& fill) {
+  [[nodiscard]] static std::optional<u64> make(Pool<M>& pool, Tier tier, u64 size, const Fill& fill) {
     if (size <= kMostShort) {
       u64 word = short_of(size);
       fill(std::span(bytes_in(word), size));
       return word;
     }
     if (size > kMostBytes) too_long();
-    Header* const header = allocate(pool, kHeader + size, static_cast<u32>(size));
+    const u64 far = tier == Tier::kFar ? kFar : 0;
+    Header* const header = allocate(pool, (kHeader + size) | far, static_cast<u32>(size));
     if (header == nullptr) return std::nullopt;
     try {
       M::touch(header, kHeader + size, Access::kWrite);
       fill(std::span(bytes_behind(header), size));
     } catch (...) {
-      pool.free(header, kHeader + size);
+      pool.free(header, (kHeader + size) | far);
       throw;
     }
-    return word_of(header, kHeader + size);
+    return word_of(header, kHeader + size) | far;
+  }
+  /// Do so for a value in near memory.
+  [[nodiscard]] static std::optional<u64> make(Pool<M>& pool, ByteSpan first, ByteSpan second = {}) {
+    return make(pool, Tier::kNear, first, second);
+  }
+  template <class Fill>
+    requires std::invocable<const Fill&, std::span<std::byte>>
+  [[nodiscard]] static std::optional<u64> make(Pool<M>& pool, u64 size, const Fill& fill) {
+    return make(pool, Tier::kNear, size, fill);
   }
 
   /// Returns the word of a blank for values of up to `most` bytes; nothing when memory is out. Its block is
@@ -134,6 +151,8 @@ class Values {
 
   /// Returns true if the value is in the word itself. Such a word need not be freed or retired.
   static bool is_short(u64 word) { return word % 2 != 0; }
+  /// Returns true if the value lies in a far pool.
+  static bool is_far(u64 word) { return !is_short(word) && (word & kFar) != 0; }
   /// Returns the bytes of a value. Those of a short one lie in `word` itself. Those of a long one are readable until
   /// the caller leaves the epoch or ends its pin. O(1).
   [[nodiscard]] static ByteSpan bytes(const u64& word) {
@@ -171,7 +190,7 @@ class Values {
   /// Returns the block of a long value, as a reclaimer takes it.
   [[nodiscard]] static Block block(u64 word) {
     Header* const header = header_of(word);
-    return {header, allocated(header->shape)};
+    return {header, allocated(header->shape) | (word & kFar)};
   }
   /// Frees a value that no other thread can find or has pinned, to any pool of its memory. Does nothing for a short
   /// one.
@@ -181,7 +200,7 @@ class Values {
     pool.free(freed.start, freed.bytes);
   }
 
-  /// Begins a pin, inside the epoch in which the word was found. At most 2^31 - 1 pins may live at once. Does nothing
+  /// Begins a pin, inside the epoch in which the word was found. At most 2^28 - 1 pins may live at once. Does nothing
   /// for a short value.
   static void pin(u64 word) {
     // Relaxed: the epoch orders it before the reclaimer's question, because the thread is inside.
@@ -193,7 +212,7 @@ class Values {
   }
   /// Returns true if a block of a value is pinned.
   [[nodiscard]] static bool pinned(const Block& block) {
-    return (static_cast<const Header*>(block.start)->state.load(kAcquire) & ~kUsed) != 0;  // fence 1: pairs with unpin
+    return (static_cast<const Header*>(block.start)->state.load(kAcquire) & kPins) != 0;  // fence 1: pairs with unpin
   }
 
   // The used bit is only a hint for a cache, so it needs no order. The caller is inside the epoch in which it found the
@@ -209,16 +228,33 @@ class Values {
     return !is_short(word) && (header_of(word)->state.load(kRelaxed) & kUsed) != 0;
   }
 
+  /// Counts a touch of a far value, and returns the number of touches, up to kMostTouches. Does nothing for others, and
+  /// returns 0. The caller is inside the epoch in which it found the word.
+  static u32 touch(u64 word) {
+    if (!is_far(word)) return 0;
+    auto& state = header_of(word)->state;
+    for (u32 now = state.load(kRelaxed);;) {  // relaxed, as for the used bit
+      const u32 before = now, touches = (now & kTouches) / kOneTouch;
+      if (touches == kMostTouches) return touches;
+      if (state.compare_exchange(now, before + kOneTouch, kRelaxed)) return touches + 1;
+      if (now == before) return touches;  // the machine lets no access take place any more
+    }
+  }
+  static constexpr u32 kMostTouches = 7;
+
  private:
   struct Header {
     explicit Header(u32 first_shape) : shape(first_shape) {}
     u32 shape;  // fixed before the word is published
     typename M::template Atomic<u32> state{0};
   };
-  static constexpr u32 kUsed = u32{1} << 31;  // of a state; the other bits count pins
+  static constexpr u32 kUsed = u32{1} << 31;  // of a state, and the next three
+  static constexpr u32 kOneTouch = u32{1} << 28, kTouches = kMostTouches * kOneTouch;
+  static constexpr u32 kPins = kOneTouch - 1;
   static constexpr u64 kHeader = sizeof(Header);
   static constexpr u64 kFurtherMask = 7 << 1;  // of a long word, and the next
-  static constexpr u64 kClaim = u64{1} << 63;  // no address of a program has this bit
+  static constexpr u64 kClaim = u64{1} << 63;  // no address of a program has this bit, nor the next
+  static constexpr u64 kFar = kFarBlock;
   static constexpr u32 kSizeBits = 27;
   static constexpr u32 kSizeMask = (u32{1} << kSizeBits) - 1;
   static_assert(kHeader == 8, "a value of 8 bytes fits in the smallest block");
@@ -255,7 +291,7 @@ class Values {
     const u64 into_line = reinterpret_cast<u64>(header) % kLineBytes;  // a block of malloc may begin anywhere
     return reinterpret_cast<u64>(header) | 2 * std::min(lines_in(into_line + bytes) - 1, kFurtherMask / 2);
   }
-  static Header* header_of(u64 word) { return reinterpret_cast<Header*>(word & ~(kFurtherMask | kClaim)); }
+  static Header* header_of(u64 word) { return reinterpret_cast<Header*>(word & ~(kFurtherMask | kClaim | kFar)); }
   static std::byte* bytes_behind(Header* header) { return reinterpret_cast<std::byte*>(header) + kHeader; }
   static u64 allocated(u32 shape) {
     const u32 power = shape >> kSizeBits;

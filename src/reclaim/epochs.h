@@ -239,7 +239,7 @@ class Epochs {
         open();
       RetiredBatch& batch = *slot.open;
       batch.blocks[batch.count++] = {block, bytes};
-      batch.bytes += bytes;
+      batch.bytes += bytes & ~kFarBlock;
       // A batch that closes with few blocks wastes the rest of its record. So a thread that is short fills its batches,
       // and refill closes them.
       if (batch.count == kBatch || (batch.bytes >= kMostBatchBytes && !short_)) [[unlikely]]

@@ -1,0 +1,312 @@
+// Tests of sized values over two memories (sized_tiers.h). The race finder moves values beside changes
+// (sized_race_test.cc).
+#include <algorithm>
+#include <cmath>
+#include <list>
+#include <map>
+#include <new>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "indexes/art/art.h"
+#include "indexes/chained/chained.h"
+#include "indexes/cuckoo/cuckoo.h"
+#include "indexes/sized.h"
+#include "src/base/hash.h"
+#include "src/base/rng.h"
+#include "src/machine/native.h"
+#include "src/memory/media/medium.h"
+#include "src/testing/catch.h"
+#include "src/testing/refusal.h"
+#include "sync/olc.h"
+#include "sync/rtm.h"
+#include "sync/spin.h"
+#include "sync/synchronized.h"
+
+namespace latchlab::testing {
+namespace {
+
+constexpr u64 kMiB = u64{1} << 20;
+constexpr u64 kValueBytes = 256;
+constexpr u64 kBlockBytes = 320;  // of such a value with its header, in a pool
+
+/// An index over two memories, used by one thread. Values of 256 bytes say their key and their version.
+template <template <class, class> class Index, class Policy = Olc<Native>>
+class TwoMemories {
+ public:
+  using Values = Sized<Synchronized<Index, Policy, U64Key>>;
+
+  TwoMemories(std::string_view rule, u64 near_bytes, u64 far_bytes = 256 * kMiB)
+      : index_(near(near_bytes), far(rule, far_bytes), Spec::parse(Policy::kName), MemoryConfig{}),
+        me_(index_.join()) {}
+
+  static std::string value(u64 key, u64 version = 0) {
+    std::string text = std::to_string(key) + " " + std::to_string(version);
+    text.resize(kValueBytes, '.');
+    return text;
+  }
+  static ByteSpan bytes(const std::string& text) { return std::as_bytes(std::span(text)); }
+
+  bool insert(u64 key) { return index_.insert(me_, key, bytes(value(key))); }
+  bool update(u64 key, u64 version) { return index_.update(me_, key, bytes(value(key, version))); }
+  bool erase(u64 key) { return index_.erase(me_, key); }
+  /// Returns true if the key is present and has this version.
+  bool has(u64 key, u64 version = 0) {
+    bool right = false;
+    const bool there =
+        index_.find(me_, key, [&](ByteSpan found) { right = std::ranges::equal(found, bytes(value(key, version))); });
+    return there && right;
+  }
+  bool has_in_batch(std::span<const u64> keys) {
+    std::size_t right = 0;
+    index_.find_batch(
+        me_, keys, [&](std::size_t i, ByteSpan found) { right += std::ranges::equal(found, bytes(value(keys[i]))); });
+    return right == keys.size();
+  }
+  bool demote() { return index_.demote(me_); }
+  TierCounters counters() const { return index_.tier_counters(); }
+  SizedFootprint memory() const { return index_.bytes(); }
+  Values& index() { return index_; }
+  typename Values::ThreadState& me() { return me_; }
+
+ private:
+  static MemoryConfig near(u64 bytes) { return {.alloc = MemoryConfig::Alloc::kArena, .limit = bytes}; }
+  static FarMemory far(std::string_view rule, u64 bytes) {
+    return {.memory = {.alloc = MemoryConfig::Alloc::kArena, .limit = bytes},
+            .rule = PlacementRule::parse(rule, "--rule")};
+  }
+
+  Values index_;
+  typename Values::ThreadState me_;
+};
+
+TEST_CASE("Values that near memory has no room for are far, and all are found") {
+  TwoMemories<Cuckoo> pairs("near-first", 4 * kMiB);
+  constexpr u64 kKeys = 40'000;
+  for (u64 key = 0; key < kKeys; ++key) REQUIRE(pairs.insert(key));
+  const SizedFootprint memory = pairs.memory();
+  CHECK(memory.values.reserved <= 4 * kMiB);
+  CHECK(memory.far.live > kKeys * kBlockBytes - 4 * kMiB);
+  const TierCounters filled = pairs.counters();
+  CHECK(filled.far_bytes_written == filled.far_writes * kValueBytes);
+  CHECK(memory.far.live == (filled.far_writes - filled.promotions) * kBlockBytes);
+  u64 right = 0;
+  for (u64 key = 0; key < kKeys; ++key) right += pairs.has(key);
+  CHECK(right == kKeys);
+  const TierCounters read = pairs.counters();
+  CHECK(read.near_reads + read.far_reads == kKeys);
+  CHECK(read.far_bytes_read == read.far_reads * kValueBytes);
+  CHECK(read.late_moves == 0);
+  for (u64 key = 0; key < kKeys; ++key) REQUIRE(pairs.erase(key));
+  CHECK_FALSE(pairs.has(0));
+}
+
+TEST_CASE("The touch that the rule names moves a value to near memory, and no touch does if it never promotes") {
+  for (const auto& [rule, touch] : {std::pair("near-first,promote=1", 1u), std::pair("far-first,promote=3", 3u),
+                                    std::pair("far-first,promote=7", 7u), std::pair("far-first,promote=never", 0u),
+                                    std::pair("fixed:1,promote=2", 2u)}) {
+    CAPTURE(rule);
+    TwoMemories<Chained> pairs(rule, 64 * kMiB);
+    REQUIRE(pairs.insert(1));
+    if (pairs.counters().far_writes == 0) REQUIRE(pairs.demote());
+    CHECK(pairs.counters().far_writes == 1);
+    for (u32 i = 1; i <= 10; ++i) {
+      REQUIRE(pairs.has(1));
+      CHECK(pairs.counters().promotions == (touch != 0 && i >= touch));
+      CHECK(pairs.counters().far_reads == (touch == 0 ? i : std::min(i, touch)));
+    }
+  }
+}
+
+TEST_CASE("A batch of finds moves its values, too") {
+  TwoMemories<Cuckoo> pairs("far-first,promote=1", 64 * kMiB);
+  std::vector<u64> keys(1000);
+  for (u64 key = 0; key < keys.size(); ++key) {
+    keys[key] = key;
+    REQUIRE(pairs.insert(key));
+  }
+  for (u32 round = 0; round < 10; ++round) CHECK(pairs.has_in_batch(keys));
+  CHECK(pairs.counters().promotions == keys.size());
+  CHECK(pairs.memory().far.live == 0);
+}
+
+TEST_CASE("Cold values leave near memory, and those that are used stay") {
+  TwoMemories<Cuckoo> pairs("near-first,promote=never", 64 * kMiB);
+  constexpr u64 kKeys = 1000;
+  for (u64 key = 0; key < kKeys; ++key) REQUIRE(pairs.insert(key));
+  for (u64 key = 0; key < kKeys; key += 2) REQUIRE(pairs.has(key));
+  // The hand clears a mark where it comes by, and comes by each pair once a round.
+  while (pairs.counters().demotions < kKeys / 2 && pairs.demote()) {}
+  CHECK(pairs.counters().demotions == kKeys / 2);
+  const u64 before = pairs.counters().far_reads;
+  for (u64 key = 0; key < kKeys; ++key) REQUIRE(pairs.has(key));
+  CHECK(pairs.counters().far_reads - before == kKeys / 2);
+}
+
+TEST_CASE("A fixed share of the keys may be near, and a weighted one never moves") {
+  for (const std::string& rule : {std::string("fixed:0.25"), std::string("weighted:0.25")}) {
+    CAPTURE(rule);
+    TwoMemories<Cuckoo> pairs(rule, 64 * kMiB);
+    constexpr u64 kKeys = 10'000;
+    for (u64 key = 0; key < kKeys; ++key) REQUIRE(pairs.insert(key));
+    const PlacementRule parsed = PlacementRule::parse(rule, "--rule");
+    u64 near = 0;
+    for (u64 key = 0; key < kKeys; ++key) near += parsed.may_be_near(mix64(key));
+    CHECK(pairs.counters().far_writes == kKeys - near);
+    for (u32 round = 0; round < 3; ++round) {
+      for (u64 key = 0; key < kKeys; ++key) REQUIRE(pairs.has(key));
+    }
+    CHECK(pairs.counters().promotions == 0);
+    CHECK(pairs.demote() == (rule == "fixed:0.25"));
+  }
+}
+
+TEST_CASE("When both memories are full, an insert throws and changes nothing, and an erase makes room") {
+  TwoMemories<Cuckoo> pairs("near-first", 2 * kMiB, 4 * kMiB);
+  u64 keys = 0;
+  CHECK_THROWS_AS(
+      [&] {
+        for (;; ++keys) (void)pairs.insert(keys);
+      }(),
+      std::bad_alloc);
+  CHECK(keys > 5 * kMiB / kBlockBytes);
+  for (u64 key = 0; key < keys; ++key) REQUIRE(pairs.has(key));
+  CHECK_FALSE(pairs.has(keys));
+  for (u64 key = 0; key < 100; ++key) REQUIRE(pairs.erase(key));
+  u64 more = 0;
+  for (; more < 90 && pairs.insert(keys + more); ++more) {}
+  CHECK(more == 90);
+}
+
+TEST_CASE("A rule that drops values is refused") {
+  CHECK_THAT(refusal([] { const TwoMemories<Cuckoo> pairs("second-touch", kMiB); }),
+             Catch::Contains("only a cache may have it"));
+}
+
+/// Runs random operations of all forms, and compares them with a map.
+template <template <class, class> class Index, class Policy>
+void compare_with_map(std::string_view rule) {
+  TwoMemories<Index, Policy> pairs(rule, kMiB);
+  std::map<u64, u64> right;
+  Rng random(test_seed());
+  constexpr u64 kKeys = 6000;
+  for (u64 step = 0; step < 40'000; ++step) {
+    const u64 key = random.below(kKeys);
+    const auto there = right.find(key);
+    switch (random.below(8)) {
+      case 0:
+        REQUIRE(pairs.erase(key) == (there != right.end()));
+        right.erase(key);
+        break;
+      case 1:
+        REQUIRE(pairs.update(key, step) == (there != right.end()));
+        if (there != right.end()) there->second = step;
+        break;
+      case 2: {
+        std::string text;
+        const Effect effect = pairs.index().modify(pairs.me(), key, [&](std::optional<ByteSpan> old) {
+          text = pairs.value(key, old ? step : 0);
+          return Change::to(pairs.bytes(text));
+        });
+        REQUIRE((effect == Effect::kInserted) == (there == right.end()));
+        right[key] = there == right.end() ? 0 : step;
+        break;
+      }
+      case 3:
+        REQUIRE(pairs.insert(key) == (there == right.end()));
+        right.try_emplace(key, 0);
+        break;
+      case 4: (void)pairs.demote(); break;
+      default:
+        if (there == right.end()) {
+          REQUIRE_FALSE(pairs.has(key));
+        } else {
+          REQUIRE(pairs.has(key, there->second));
+        }
+    }
+  }
+  u64 same = 0;
+  pairs.index().for_each(pairs.me(), [&](u64 key, ByteSpan found) {
+    same += right.contains(key) && std::ranges::equal(found, pairs.bytes(pairs.value(key, right[key])));
+  });
+  CHECK(same == right.size());
+  CHECK(pairs.counters().promotions > 10);
+  CHECK(pairs.counters().demotions > 100);
+}
+
+TEST_CASE("Two memories answer as one does") {
+  for (const std::string_view rule : {"near-first", "far-first", "fixed:0.5,promote=3"}) {
+    CAPTURE(rule);
+    compare_with_map<Cuckoo, Olc<Native>>(rule);
+    compare_with_map<Chained, Spin<Native>>(rule);
+    compare_with_map<Art, Olc<Native>>(rule);
+    compare_with_map<Cuckoo, Rtm<Native>>(rule);
+  }
+}
+
+/// Counts the hits of a cache of so many values that drops the least recently used one.
+class IdealLru {
+ public:
+  explicit IdealLru(std::size_t most) : most_(most) {}
+  bool use(u64 key) {
+    const auto found = places_.find(key);
+    const bool hit = found != places_.end();
+    if (hit) order_.erase(found->second);
+    order_.push_front(key);
+    places_[key] = order_.begin();
+    if (places_.size() > most_) {
+      places_.erase(order_.back());
+      order_.pop_back();
+    }
+    return hit;
+  }
+
+ private:
+  const std::size_t most_;
+  std::list<u64> order_;
+  std::unordered_map<u64, std::list<u64>::iterator> places_;
+};
+
+/// Draws keys 0, 1, ... with weights 1, 2^-.99, 3^-.99, ...
+class ZipfKeys {
+ public:
+  explicit ZipfKeys(u64 keys) : sums_(keys) {
+    double sum = 0;
+    for (u64 key = 0; key < keys; ++key) sums_[key] = sum += std::pow(static_cast<double>(key + 1), -.99);
+  }
+  u64 draw(Rng& random) const {
+    const double at = static_cast<double>(random.below(u64{1} << 53)) / 0x1p53 * sums_.back();
+    return static_cast<u64>(std::ranges::upper_bound(sums_, at) - sums_.begin());
+  }
+
+ private:
+  std::vector<double> sums_;
+};
+
+TEST_CASE("Near memory serves nearly as many finds as an ideal LRU of its size") {
+  constexpr u64 kKeys = 50'000, kNear = kKeys / 10;
+  TwoMemories<Cuckoo> pairs("near-first", kNear * kBlockBytes);
+  for (u64 key = 0; key < kKeys; ++key) REQUIRE(pairs.insert(key));
+  IdealLru ideal(kNear);
+  const ZipfKeys zipf(kKeys);
+  Rng random(test_seed());
+  u64 ideal_hits = 0, near = 0;
+  for (u32 step = 0; step < 400'000; ++step) {
+    const u64 key = zipf.draw(random);
+    const bool hit = ideal.use(key);
+    REQUIRE(pairs.has(key));
+    if (step == 100'000) near = pairs.counters().near_reads;
+    if (step > 100'000) ideal_hits += hit;
+  }
+  const u64 hits = pairs.counters().near_reads - near;
+  CAPTURE(hits, ideal_hits, pairs.counters().near_full, pairs.counters().promotions);
+  CHECK(static_cast<double>(hits) >= .95 * static_cast<double>(ideal_hits));
+}
+
+}  // namespace
+}  // namespace latchlab::testing
