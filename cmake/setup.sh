@@ -41,6 +41,9 @@ slurm_modules="submitit>=1.5,<1.6"
 # `./bench serve --events=io_uring` adds liburing. A server that was built without it refuses that word.
 uring_packages="liburing-dev"
 
+# `./bench --far=file:FOLDER` adds libmemkind. A harness that was built without it refuses that word.
+memkind_packages="libmemkind-dev"
+
 # `--on=hosts:FILE` of a sweep adds GNU parallel, and ssh.
 hosts_packages="parallel openssh-client"
 

@@ -82,6 +82,8 @@ class Sized {
   static constexpr bool kOrdered = Map::kOrdered;
   static constexpr bool kHints = Map::kHints;
   static constexpr bool kWalksBesideWriters = Map::kWalksBesideWriters;
+  /// True if a hand can look for cold values: also over a Map that says only at run time whether it walks.
+  static constexpr bool kHasHand = Map::kWalksBesideWriters || requires { requires Map::kMayWalk; };
 
  private:
   using Store = Values<Machine>;
@@ -287,8 +289,8 @@ class Sized {
   bool upsert(ThreadState& me, Raw key, ByteSpan value) { return upsert(me, key, value, kShowNothing); }
   template <class Before>
   bool upsert(ThreadState& me, Raw key, ByteSpan value, Before&& before) {
-    prepare(me);
     New made(me, make(me, key, value));
+    prepare(me);
     Old old(me);
     const Inside inside(me);
     const Found there = upsert_word(me, key, made.word());
@@ -304,8 +306,8 @@ class Sized {
   bool update(ThreadState& me, Raw key, ByteSpan value) { return update(me, key, value, kShowNothing); }
   template <class Before>
   bool update(ThreadState& me, Raw key, ByteSpan value, Before&& before) {
-    prepare(me);
     New made(me, make(me, key, value));
+    prepare(me);
     Old old(me);
     const Inside inside(me);
     for (;;) {
@@ -387,9 +389,9 @@ class Sized {
   void upsert_batch(ThreadState& me, std::span<const Raw> keys, std::span<const ByteSpan> values, std::span<bool> added,
                     BatchOrder order = BatchOrder::kSideBySide) {
     in_groups(keys, added, [&](std::span<const Raw> group, std::size_t first, std::span<bool> done) {
-      prepare(me);
       Group words(me, done);
       words.make(*this, group, values.subspan(first, group.size()));
+      prepare(me);
       const Inside inside(me);
       const auto put = [made = words.made()](std::size_t i, const Found&) noexcept { return Found(made[i]); };
       index_.modify_batch(me.index, group, words.modified(), put, order);
@@ -605,7 +607,8 @@ class Sized {
     me.reclaim_.retire(block.start, block.bytes);
   }
 
-  /// Makes sure that a block can be retired.
+  /// Makes sure that the blocks of an operation can be retired. Nothing is retired between this and the operation: so
+  /// it comes after the making of a value, which may move others.
   static void prepare(ThreadState& me) {
     if (!me.reclaim_.reserve()) throw std::bad_alloc();
   }
@@ -679,6 +682,11 @@ class Sized {
   std::optional<u64> try_make(ThreadState& me, const Raw& key, bool is_outside, const Value&... value) {
     if (tiers_ != nullptr) return tiers_->make(*this, me, key, is_outside, value...);
     return Store::make(*me.pool_, value...);
+  }
+  /// Returns the word of a blank, in far memory if near memory has no room; nothing when both are out.
+  std::optional<u64> try_make_blank(ThreadState& me, u64 most) {
+    const std::optional<u64> near = Store::make_blank(*me.pool_, Tier::kNear, most);
+    return near || tiers_ == nullptr ? near : Store::make_blank(*me.pool_, Tier::kFar, most);
   }
   /// Returns the bytes of a value for a caller's function, after the wait for its medium.
   ByteSpan shown(ThreadState& me, const u64& word) const {

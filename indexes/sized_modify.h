@@ -173,7 +173,7 @@ class Modification {
   std::optional<Effect> try_inside(New& first) {
     if (absent_ == Absent::kAsk && !ask(first)) return Effect::kNone;  // the key was absent, and f wants nothing
     Owner::prepare(me_);
-    New blank(me_, Owner::made_by(me_, [&] { return Store::make_blank(*me_.pool_, size_); }));
+    New blank(me_, Owner::made_by(me_, [&] { return owner_.try_make_blank(me_, size_); }));
     Old old(me_);
     const Inside inside(me_);
     Result last;

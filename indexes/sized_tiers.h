@@ -37,51 +37,14 @@
 #include "src/base/hash.h"
 #include "src/base/types.h"
 #include "src/memory/attempt_blocks.h"
+#include "src/memory/media/far_memory.h"
 #include "src/memory/media/medium_charge.h"
-#include "src/memory/media/medium_options.h"
 #include "src/memory/media/placement_rule.h"
 #include "src/memory/memory.h"
 #include "src/memory/values.h"
-#include "src/stats/counters.h"
 #include "src/stats/shared_counts.h"
 
 namespace latchlab {
-
-/// The far memory of an index of sized values.
-struct FarMemory {
-  MemoryConfig memory{};  ///< as Medium::memory returns it
-  PlacementRule rule{};
-  std::optional<MediumSpeed> model{};  ///< the speed of a modelled medium
-  u64 slack_ns = 0;                    ///< of the model's waits (MediumCharge)
-};
-
-/// What two memories of values have done. A value that is read counts once, with all its bytes.
-struct TierCounters {
-  u64 near_reads = 0;  ///< of values in near memory; short ones, which lie in the index, do not count
-  u64 far_reads = 0;
-  u64 far_bytes_read = 0;
-  u64 far_writes = 0;  ///< new values, and demotions
-  u64 far_bytes_written = 0;
-  u64 promotions = 0;  ///< moves to near memory
-  u64 demotions = 0;   ///< moves to far memory
-  u64 late_moves = 0;  ///< copies that came too late, since the value was replaced or erased
-  u64 near_full = 0;   ///< values that near memory had no room for
-  u64 moving_ns = 0;   ///< time of moves, and of the hand that looks for cold values
-
-  static constexpr auto fields() {
-    using C = TierCounters;
-    return std::array{CounterField{"near_reads", &C::near_reads},
-                      CounterField{"far_reads", &C::far_reads},
-                      CounterField{"far_bytes_read", &C::far_bytes_read},
-                      CounterField{"far_writes", &C::far_writes},
-                      CounterField{"far_bytes_written", &C::far_bytes_written},
-                      CounterField{"promotions", &C::promotions},
-                      CounterField{"demotions", &C::demotions},
-                      CounterField{"late_moves", &C::late_moves},
-                      CounterField{"near_full", &C::near_full},
-                      CounterField{"moving_ns", &C::moving_ns}};
-  }
-};
 
 namespace sized {
 
@@ -93,15 +56,14 @@ class Tiers {
   using ThreadState = typename Owner::ThreadState;
   using Store = typename Owner::Store;
   using Bugs = typename Owner::Bugs;
-  struct NoWalk {};
+  template <bool kHas, class O>
+  struct HandOf {
+    struct Type {};
+  };
   template <class O>
-  struct WalkOf {
+  struct HandOf<true, O> {
     using Type = typename O::Walk;
   };
-  struct NoWalkOf {
-    using Type = NoWalk;
-  };
-  using Hand = typename std::conditional_t<Owner::kWalksBesideWriters, WalkOf<Owner>, NoWalkOf>::Type;
 
  public:
   using Counts = SharedCounts<TierCounters>;
@@ -110,7 +72,7 @@ class Tiers {
   struct Thread {
     explicit Thread(Counts& mine) : counts(mine) {}
     Counts& counts;
-    Hand hand;
+    typename HandOf<Owner::kHasHand, Owner>::Type hand;
     bool near_is_short = false;  // near memory had no room for a value
     bool far_is_full = false;    // far memory had none
     u32 rests = 0;               // the next times that the hand stands still, since it has found nothing to move
@@ -161,7 +123,10 @@ class Tiers {
     if (!word) return false;
     const u32 touches = read(me, *word);
     visit(Store::bytes(*word));
-    if (may_move && promotes(key, touches) && move(owner, me, key, *word, Tier::kNear)) old.take(*word);
+    if (may_move && promotes(key, touches)) {
+      const Moving moving(me);
+      if (move(owner, me, key, *word, Tier::kNear)) old.take(*word);
+    }
     return true;
   }
 
@@ -178,8 +143,9 @@ class Tiers {
     for (std::size_t i = 0; i < keys.size(); ++i) touches[i] = words[i] ? read(me, *words[i]) : 0;
     visit();
     for (std::size_t i = 0; i < keys.size() && may_move && moved.count < kMostMoved; ++i) {
-      if (promotes(keys[i], touches[i]) && move(owner, me, keys[i], *words[i], Tier::kNear))
-        moved.words[moved.count++] = *words[i];
+      if (!promotes(keys[i], touches[i])) continue;
+      const Moving moving(me);
+      if (move(owner, me, keys[i], *words[i], Tier::kNear)) moved.words[moved.count++] = *words[i];
     }
   }
 
@@ -204,7 +170,6 @@ class Tiers {
   /// block after its stay in the epoch, in which it has found the word. It has reserved room for that.
   bool move(Owner& owner, ThreadState& me, const Raw& key, u64 word, Tier to) {
     if (Owner::is_claimed(word)) return false;
-    const u64 start = M::now();
     const ByteSpan bytes = Store::bytes(word);
     const std::optional<u64> copy = to == Tier::kNear ? make_near(me, bytes) : make_far(me, bytes);
     bool has_moved = false;
@@ -216,7 +181,6 @@ class Tiers {
     }
     if (has_moved && to == Tier::kNear) me.tier_->counts.template add<&TierCounters::promotions>();
     if (has_moved && to == Tier::kFar) me.tier_->counts.template add<&TierCounters::demotions>();
-    me.tier_->counts.template add<&TierCounters::moving_ns>(M::now() - start);
     return (has_moved && !Bugs::kRetireBeforeMove) || (copy && Bugs::kRetireLateMove);
   }
 
@@ -224,12 +188,13 @@ class Tiers {
   /// epoch. Returns true if some have gone: near memory has their room after a grace period.
   bool make_room(Owner& owner, ThreadState& me) {
     me.tier_->near_is_short = false;
-    if constexpr (Owner::kWalksBesideWriters) {
+    if constexpr (Owner::kHasHand) {
       if (!rule_.demotes()) return false;
       if (me.tier_->rests != 0) {
         --me.tier_->rests;
         return false;
       }
+      const Moving moving(me);
       me.tier_->far_is_full = false;
       for (u32 rounds = 0; rounds < 2 && !me.tier_->far_is_full;) {
         Moved cold(me);
@@ -267,6 +232,19 @@ class Tiers {
     ThreadState& me;
     std::size_t count = 0;
     std::array<u64, kMostMoved> words;
+  };
+
+  /// Counts the time until its end as that of moves.
+  class Moving {
+   public:
+    explicit Moving(ThreadState& me) : me_(me) {}
+    ~Moving() { me_.tier_->counts.template add<&TierCounters::moving_ns>(M::now() - start_); }
+    Moving(const Moving&) = delete;
+    Moving& operator=(const Moving&) = delete;
+
+   private:
+    ThreadState& me_;
+    const u64 start_ = M::now();
   };
 
   static u64 hash_of(const Raw& key) {

@@ -27,6 +27,7 @@
 #include "sync/rtm.h"
 #include "sync/spin.h"
 #include "sync/synchronized.h"
+#include "sync/tiny_testing.h"
 
 namespace latchlab::testing {
 namespace {
@@ -94,7 +95,10 @@ TEST_CASE("Values that near memory has no room for are far, and all are found") 
   CHECK(memory.far.live > kKeys * kBlockBytes - 4 * kMiB);
   const TierCounters filled = pairs.counters();
   CHECK(filled.far_bytes_written == filled.far_writes * kValueBytes);
-  CHECK(memory.far.live == (filled.far_writes - filled.promotions) * kBlockBytes);
+  // Records of what waits to be freed may be there, too, since near memory is full.
+  const u64 blocks = (filled.far_writes - filled.promotions) * kBlockBytes;
+  CHECK(memory.far.live >= blocks);
+  CHECK(memory.far.live <= blocks + 4096);
   u64 right = 0;
   for (u64 key = 0; key < kKeys; ++key) right += pairs.has(key);
   CHECK(right == kKeys);
@@ -246,6 +250,7 @@ TEST_CASE("Two memories answer as one does") {
     compare_with_map<Chained, Spin<Native>>(rule);
     compare_with_map<Art, Olc<Native>>(rule);
     compare_with_map<Cuckoo, Rtm<Native>>(rule);
+    compare_with_map<Chained, Tiny<Olc<Native>>>(rule);  // each retired block needs a record of its own
   }
 }
 

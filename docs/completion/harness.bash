@@ -29,6 +29,8 @@ _harness() {
         --threads-per) words="run cluster socket" ;;
         --churn) words="none drift: flash:" ;;
         --station) words="off stall on auto" ;;
+        --far) words="node: file: model:" ;;
+        --rule) words="near-first far-first fixed: weighted:" ;;
         --clear-accessed) words="off" ;;
         --rows) words="off" ;;
         --latency) words="off sample: all" ;;
@@ -47,7 +49,7 @@ _harness() {
         experiment) words="--quick --full --dry-run --redraw --paper --width= --height= --font-size= --out= --machine= --beside= --on= --binary= --emit=" ;;
         export) words="--format= --series --out=" ;;
         doctor) words="--machine=" ;;
-        -* | @* | ab) words="--index= --isa= --sync= --threads= --machine= --threads-per= --pin= --smt= --alloc= --mem= --hugepages= --reclaim= --workload= --keys= --dist= --churn= --negative= --batch= --station= --value-size= --records= --warmup= --time= --ops= --clear-accessed= --sample= --rows= --rate= --slo= --latency= --pmu= --seed= --history= --validate= --preempt --reps= --topology= --dry-run --out= --json --profile= --progress= --strict --fit" ;;
+        -* | @* | ab) words="--index= --isa= --sync= --threads= --machine= --threads-per= --pin= --smt= --alloc= --mem= --hugepages= --reclaim= --workload= --keys= --dist= --churn= --negative= --batch= --station= --value-size= --far= --near= --rule= --records= --warmup= --time= --ops= --clear-accessed= --sample= --rows= --rate= --slo= --latency= --pmu= --seed= --history= --validate= --preempt --reps= --topology= --dry-run --out= --json --profile= --progress= --strict --fit" ;;
       esac
       case $command in ab) words+=" --a= --b= --c= --replicates=" ;; esac
       [ "$COMP_CWORD" != 1 ] || words+=" --help --version"

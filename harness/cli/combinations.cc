@@ -202,6 +202,25 @@ std::string no_station(const Combination& point) {
   return "";
 }
 
+/// Returns why --far, --near and --rule do not go with each other or with the rest.
+std::string no_tiers(const Combination& point) {
+  const Config& config = point.config;
+  if (!config.far) {
+    if (config.near != 0) return "--near: there is one memory; add --far=MEDIUM, or leave it out";
+    return !config.rule ? "" : "--rule: there is one memory; add --near=BYTES and --far=MEDIUM, or leave it out";
+  }
+  if (config.near == 0) return "--far: how much is near? Add --near=BYTES, as in --near=1G";
+  if (!config.sized()) return "--far: values of 8 bytes are words in the index; add --value-size=BYTES, as in 256";
+  if (config.placement_rule().kind == PlacementKind::kSecondTouch)
+    return "--rule: second-touch drops values, which an index must keep; only a cache may have it";
+  if (config.placement_rule().demotes() && !point.pair.walks) {
+    return fmt::format(
+        "--far: {} has no walks beside changes, by which cold values are found; write --rule=weighted:SHARE",
+        config.index.name);
+  }
+  return "";
+}
+
 /// Returns why --dist or --churn do not go with the workload.
 std::string no_popularity(const Combination& point) {
   const Config& config = point.config;
@@ -242,7 +261,8 @@ std::string no_popularity(const Combination& point) {
 }  // namespace
 
 std::string why_not_together(const Combination& point) {
-  for (const auto why : {not_reached, not_possible, no_open_loop, no_history, no_station, no_batch, no_popularity}) {
+  for (const auto why :
+       {not_reached, not_possible, no_open_loop, no_history, no_station, no_batch, no_tiers, no_popularity}) {
     if (std::string line = why(point); !line.empty()) return line;
   }
   return "";

@@ -90,7 +90,8 @@ AbCommand parse_ab(const std::vector<std::string>& args, const Surroundings& sur
   // The options that are left describe the runs of all variants.
   command.common = fmt::format("{}", fmt::join(words_of(given), " "));
   std::vector<std::size_t> overridden_by(given.size());
-  std::size_t open = 0;  // variants in an open loop
+  std::size_t open = 0;                            // variants in an open loop
+  std::size_t modelled_media = 0, real_media = 0;  // of variants with far memory
   for (AbCommand::Variant& variant : variants) {
     const auto fail = [&](std::string_view why) { return InputError(fmt::format("--{}: {}", variant.name, why)); };
     try {
@@ -117,6 +118,7 @@ AbCommand parse_ab(const std::vector<std::string>& args, const Surroundings& sur
                                      config.workload.str()));
       }
       open += config.rate.has_value();
+      if (config.far) ++(config.far->kind == MediumKind::kModel ? modelled_media : real_media);
       if (!config.machine.name.empty()) {
         variant.seed = config.seed;
         std::erase_if(all, [](const auto& option) { return option.first == "seed"; });
@@ -133,6 +135,11 @@ AbCommand parse_ab(const std::vector<std::string>& args, const Surroundings& sur
     throw InputError(
         "--rate: response times at a rate do not compare with the throughput of a run without one; give it to all "
         "variants");
+  }
+  if (modelled_media != 0 && real_media != 0) {
+    throw InputError(
+        "--far: a modelled medium does not compare with a real one: the ratio would say more of the model; write both "
+        "results with --out, and compare them by harness compare --mix");
   }
   for (std::size_t i = 0; i < given.size(); ++i) {
     if (overridden_by[i] < variants.size()) continue;

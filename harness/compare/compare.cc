@@ -32,6 +32,7 @@ constexpr const char* kSurroundings[] = {"/machine/hostname",
                                          "/machine/microcode",
                                          "/machine/topology_digest",
                                          "/machine/modelled/digest",
+                                         "/memory/far/medium",
                                          "/machine/kernel",
                                          "/machine/governor",
                                          "/machine/numa_balancing",
@@ -263,6 +264,22 @@ void refuse_mixture(const std::vector<ResultSet>& sets) {
       modelled->name, measured->name));
 }
 
+/// Throws InputError if the far memory of some results is a modelled medium and that of others a real one.
+void refuse_mixed_media(const std::vector<ResultSet>& sets) {
+  const ResultSet *modelled = nullptr, *real = nullptr;
+  for (const ResultSet& set : sets) {
+    for (const Json& document : set.documents) {
+      const std::string medium = text_at(document, "/memory/far/medium");
+      if (!medium.empty()) (medium == "modelled" ? modelled : real) = &set;
+    }
+  }
+  if (modelled == nullptr || real == nullptr) return;
+  throw InputError(fmt::format(
+      "compare: the far memory of '{}' is a modelled medium and that of '{}' a real one; a ratio of the two would say "
+      "more of the model than of what differs; --mix compares them all the same",
+      modelled->name, real->name));
+}
+
 }  // namespace
 
 std::vector<Comparison> compare(std::vector<ResultSet> sets, u64 seed, double effect, bool mixes) {
@@ -274,6 +291,7 @@ std::vector<Comparison> compare(std::vector<ResultSet> sets, u64 seed, double ef
     }
   }
   if (!mixes) refuse_mixture(sets);
+  if (!mixes) refuse_mixed_media(sets);
   const Options options = sort_options(sets);
   const std::vector<std::string> surroundings = differences(sets, kSurroundings);
 

@@ -72,6 +72,19 @@ TEST_CASE("modelled results are compared with each other, and not with measured 
   CHECK_THAT(fmt::format("{}", fmt::join(mixed.notes, "; ")), Contains("machine/modelled/digest"));
 }
 
+TEST_CASE("a modelled medium is compared with modelled ones, and not with a real one") {
+  const auto with = [](ResultSet set, const char* medium) {
+    for (Json& document : set.documents) document["memory"]["far"] = {{"medium", medium}};
+    return set;
+  };
+  const ResultSet a = set_of("A", "none", 1e6), b = set_of("B", "olc", 5e5);
+  CHECK(only(compare({with(a, "modelled"), with(b, "modelled")}, 1, 0)).variants[1].verdict == "slower");
+  CHECK(only(compare({a, with(b, "modelled")}, 1, 0)).variants[1].verdict == "slower");
+  const std::string why = testing::refusal([&] { (void)compare({with(a, "node"), with(b, "modelled")}, 1, 0); });
+  CHECK_THAT(why, Contains("compare: the far memory of 'B' is a modelled medium and that of 'A' a real one"));
+  CHECK(only(compare({with(a, "node"), with(b, "modelled")}, 1, 0, true)).variants[1].verdict == "slower");
+}
+
 TEST_CASE("a stated effect decides what is a difference, and the table says so") {
   const std::vector<ResultSet> sets{in_blocks(set_of("A", "none", 1e6), 0), in_blocks(set_of("B", "olc", 9e5), 1)};
   CHECK(only(compare(sets, 1, .03)).variants[1].verdict == "slower");

@@ -18,6 +18,8 @@
 #include "src/base/spec.h"
 #include "src/base/types.h"
 #include "src/base/words.h"
+#include "src/memory/media/medium_options.h"
+#include "src/memory/media/placement_rule.h"
 #include "src/memory/memory_config.h"
 #include "workloads/value.h"
 
@@ -119,6 +121,9 @@ struct Config {
   Batching batch;                                                  ///< batches of operations; a power of two
   StationOptions station;                                          ///< where the operations of a batch meet
   u32 value_size = kPlainValueBytes;                               ///< bytes; the default is a word in the index
+  std::optional<MediumOptions> far;                                ///< the far memory of values; unset: there is one
+  u64 near = 0;                                                    ///< bytes of their near memory, if there are two
+  std::optional<PlacementRule> rule;                               ///< which values are near; unset: --rule not given
   u64 records = 0;                                                 ///< keys loaded (lookup, mix) or inserted (insert)
 
   u64 warmup_ns = 0;
@@ -147,6 +152,8 @@ struct Config {
   [[nodiscard]] KeyKind key_kind() const;
   /// Returns true if values are in a store (indexes/sized.h), and false if each is a word in the index.
   [[nodiscard]] bool sized() const { return value_size != kPlainValueBytes; }
+  /// Returns the rule for values in two memories.
+  [[nodiscard]] PlacementRule placement_rule() const { return rule.value_or(PlacementRule()); }
   /// Returns which calls are recorded, if any are: --validate=history needs some even without --history.
   [[nodiscard]] std::optional<Recording> recording() const;
 };

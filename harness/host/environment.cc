@@ -205,6 +205,12 @@ OrReason<bool> numa_balancing_on(const Root& root) {
   return *text != "0";
 }
 
+OrReason<bool> kernel_demotes(const Root& root) {
+  const auto text = read_fact(root, "/sys/kernel/mm/numa/demotion_enabled");
+  if (!text) return OrReason<bool>::missing("the kernel has no memory tiers");
+  return *text != "0" && *text != "false";
+}
+
 std::vector<std::string> disturbances(bool elides, const Root& root) {
   std::vector<std::string> out;
   if (const auto damon = elides ? damon_runs(root) : OrReason<bool>(false); damon && *damon) {

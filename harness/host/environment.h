@@ -95,6 +95,8 @@ struct MachineInfo {
 /// Returns true if NUMA balancing is on. It unmaps pages to see which threads touch them, which aborts transactions
 /// too.
 [[nodiscard]] OrReason<bool> numa_balancing_on(const Root& root = {});
+/// Returns true if the kernel moves cold pages to slower nodes by itself.
+[[nodiscard]] OrReason<bool> kernel_demotes(const Root& root = {});
 
 /// Returns a line for each setting of this machine that disturbs a measurement, for Health::notes. `elides`: the policy
 /// elides, or would if the processor could. DAMON disturbs only such a policy.

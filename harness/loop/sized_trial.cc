@@ -1,5 +1,6 @@
 #include "harness/loop/sized_trial.h"
 
+#include <optional>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -8,6 +9,9 @@
 #include "harness/loop/runner_of.h"
 #include "harness/loop/stamped.h"
 #include "harness/loop/words.h"
+#include "src/machine/native.h"
+#include "src/memory/media/medium.h"
+#include "src/memory/media/medium_charge.h"
 
 namespace latchlab {
 namespace {
@@ -19,6 +23,13 @@ class SizedTrial final : public Trial {
  public:
   SizedTrial(std::unique_ptr<Trial> words, const Plan& plan, const MemoryConfig& memory)
       : words_(std::move(words)), index_(memory, plan.config.value_size, *words_) {
+    prepare(plan);
+  }
+  SizedTrial(std::unique_ptr<Trial> words, const Plan& plan, const MemoryConfig& near, const MediumOptions& far)
+      : words_(std::move(words)),
+        medium_(std::make_unique<Medium>(far, "--far")),
+        far_(far_memory(*medium_, plan, near)),
+        index_(near, *far_, plan.config.value_size, *words_) {
     prepare(plan);
   }
 
@@ -44,19 +55,43 @@ class SizedTrial final : public Trial {
   }
   [[nodiscard]] OrReason<ReclaimCounters> reclaim() const override { return index_.reclaim_counters(); }
   [[nodiscard]] OrReason<Footprint> value_bytes() const override { return index_.value_bytes(); }
+  [[nodiscard]] OrReason<FarUse> far() const override {
+    if (!far_) return OrReason<FarUse>::missing("values have one memory; --far adds another");
+    return FarUse{.memory = *far_, .bytes = index_.far_bytes(), .counts = index_.tier_counters()};
+  }
   [[nodiscard]] std::vector<ChunkSource::Chunk> chunks() const override { return index_.chunks(); }
   void read_no_values() override { index_.read_no_values(); }
 
  private:
+  static FarMemory far_memory(const Medium& medium, const Plan& plan, const MemoryConfig& near) {
+    FarMemory far{.memory = medium.memory(near), .rule = plan.config.placement_rule()};
+    if (medium.is_modelled()) {
+      far.model = medium.options().speed;
+      far.slack_ns = MediumCharge<Native>::measured_slack();
+    }
+    return far;
+  }
+
   const std::unique_ptr<Trial> words_;
+  const std::unique_ptr<Medium> medium_;  // of far_
+  const std::optional<FarMemory> far_;
   Index index_;
 };
+
+template <class Raw>
+std::unique_ptr<Trial> sized_trial_of(std::unique_ptr<Trial> words, const Plan& plan, const MemoryConfig& memory) {
+  const std::optional<MediumOptions>& far = plan.config.far;
+  if (!far) return std::make_unique<SizedTrial<Raw>>(std::move(words), plan, memory);
+  MemoryConfig near = memory;
+  near.limit = plan.config.near;
+  return std::make_unique<SizedTrial<Raw>>(std::move(words), plan, near, *far);
+}
 
 }  // namespace
 
 std::unique_ptr<Trial> sized_trial(std::unique_ptr<Trial> words, const Plan& plan, const MemoryConfig& memory) {
-  if (words->numbers()) return std::make_unique<SizedTrial<u64>>(std::move(words), plan, memory);
-  return std::make_unique<SizedTrial<std::string_view>>(std::move(words), plan, memory);
+  if (words->numbers()) return sized_trial_of<u64>(std::move(words), plan, memory);
+  return sized_trial_of<std::string_view>(std::move(words), plan, memory);
 }
 
 }  // namespace latchlab

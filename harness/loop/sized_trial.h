@@ -11,6 +11,7 @@ namespace latchlab {
 
 /// Returns a trial with values of the plan's size over `words`, whose index modifies. `memory` is that of the values;
 /// given that of `words`, both share its limit.
+/// With --far, near memory has a limit of its own. Throws as Medium does.
 [[nodiscard]] std::unique_ptr<Trial> sized_trial(std::unique_ptr<Trial> words, const Plan& plan,
                                                  const MemoryConfig& memory);
 

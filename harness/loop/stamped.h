@@ -98,6 +98,10 @@ class Stamped {
   template <class... Index>
   Stamped(const MemoryConfig& memory, u32 value_bytes, Index&... index)
       : sized_(memory, index...), value_bytes_(value_bytes) {}
+  /// Makes one whose values lie in two memories.
+  template <class... Index>
+  Stamped(const MemoryConfig& near, const FarMemory& far, u32 value_bytes, Index&... index)
+      : sized_(near, far, index...), value_bytes_(value_bytes) {}
 
   /// Makes all later lookups return 0 for a key that is present: they read no value, and tell the cost of that. Must
   /// not run beside operations.
@@ -168,6 +172,9 @@ class Stamped {
   Footprint bytes() const { return sized_.bytes().index; }
   /// Returns the bytes of the values.
   Footprint value_bytes() const { return sized_.bytes().values; }
+  /// Returns the bytes of those in far memory.
+  Footprint far_bytes() const { return sized_.bytes().far; }
+  TierCounters tier_counters() const { return sized_.tier_counters(); }
   std::vector<ChunkSource::Chunk> chunks() const { return sized_.chunks(); }
   /// Returns the counts of the blocks of values; exact only while no operation runs.
   ReclaimCounters reclaim_counters() const { return sized_.reclaim_counters(); }

@@ -37,6 +37,7 @@
 #include "src/base/batching.h"
 #include "src/base/types.h"
 #include "src/memory/chunk_source.h"
+#include "src/memory/media/far_memory.h"
 #include "src/memory/memory_config.h"
 #include "src/reclaim/reclaimer.h"
 #include "src/stats/counters.h"
@@ -91,6 +92,13 @@ struct Slice {
   const u8* marks = nullptr;      // 1 for each request whose calls are recorded, else 0; null if none are
 };
 
+/// The far memory of sized values.
+struct FarUse {
+  FarMemory memory;
+  Footprint bytes;
+  TierCounters counts;  ///< so far
+};
+
 /// One thread's access to the index, with what the harness asks of it besides.
 class Counted : public Erased::Session {
  public:
@@ -138,6 +146,8 @@ class Trial : public Erased {
   [[nodiscard]] u64 reserved_bytes() const { return own_bytes() + bytes().reserved; }
   /// Returns the bytes of sized values; nothing if the values are in the index.
   [[nodiscard]] virtual OrReason<Footprint> value_bytes() const = 0;
+  /// Returns the far memory of sized values; nothing if they have one memory.
+  [[nodiscard]] virtual OrReason<FarUse> far() const = 0;
   /// Makes all later lookups of sized values look for their words only.
   virtual void read_no_values() = 0;
   /// Returns the mappings that the index lies in; none if they are not from the harness, or are not known.

@@ -61,6 +61,10 @@ class TrialOf final : public ErasedWithoutSessions<Index, Trial> {
     return OrReason<Footprint>::missing("values are in the index: --value-size=8");
   }
 
+  [[nodiscard]] OrReason<FarUse> far() const override {
+    return OrReason<FarUse>::missing("values are in the index: --value-size=8");
+  }
+
   void read_no_values() override {}
 
   [[nodiscard]] std::vector<ChunkSource::Chunk> chunks() const override {

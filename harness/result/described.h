@@ -53,6 +53,10 @@ void describe_plan(const Plan& plan, auto& field) {
   field("value_size", c.value_size,
         "bytes of a value; 8 are a word in the index, and values of any other size are in a store",
         Bounds{.most = 16 << 20});
+  const std::string one_memory = c.far ? "" : "values have one memory";
+  field("near", unless(one_memory, c.near), "bytes of values that may be near");
+  field("far", unless(one_memory, c.far ? c.far->str() : ""), "medium of far memory for values");
+  field("rule", unless(one_memory, c.placement_rule().str()), "which values are near");
   field("records", c.records);
   field.seconds("warmup_s", c.warmup_ns);
   field("time_s", unless(c.time_ns != 0 ? "" : "the run ends after a number of operations",

@@ -26,6 +26,7 @@
 #include "harness/result/virtual_time.h"
 #include "src/base/types.h"
 #include "src/base/words.h"
+#include "src/memory/media/far_memory.h"
 #include "src/reclaim/reclaimer.h"
 #include "workloads/phases_file.h"
 #include "workloads/wiscer.h"
@@ -229,7 +230,58 @@ void describe(Like<KeyFile> auto& f, auto& field) {
   field("repeated", f.repeated);
 }
 
+/// The two memories of sized values, and what was done in the measured phase.
+struct TwoMemories {
+  std::string medium, words, rule;
+  u64 near_limit = 0;
+  u64 live = 0, reserved = 0;
+  OrReason<double> preset_latency_ns, preset_read_gbps, preset_write_gbps;
+  OrReason<double> latency_ns, read_gbps, write_gbps;
+  OrReason<double> near_latency_ns, near_read_gbps, near_write_gbps;
+  OrReason<bool> kernel_demotes;
+  TierCounters counts;
+  OrReason<double> near_share;
+  double moving_share = 0;
+};
+void describe(Like<TwoMemories> auto& m, auto& field) {
+  field.about(
+      "far memory of sized values, near memory beside it, and what operations did in the measured phase; times are of "
+      "one thread");
+  field(
+      "medium", m.medium,
+      "node: a NUMA node; file: pages of a file; modelled: this machine's memory, whose copies wait as long as on the "
+      "medium");
+  field("words", m.words, "value of --far, with a model's speed");
+  field("rule", m.rule, "value of --rule: which values are near");
+  field("near_limit_bytes", m.near_limit, "value of --near", kOneOrMore);
+  field("live_bytes", m.live, "bytes in blocks of far memory after the measured phase");
+  field("reserved_bytes", m.reserved, "bytes that far memory holds from the system, free blocks included");
+  field("preset_latency_ns", m.preset_latency_ns, "of the model: time of a transfer beside its bytes");
+  field("preset_read_gbps", m.preset_read_gbps, "of the model: 10^9 bytes a second of all readers together");
+  field("preset_write_gbps", m.preset_write_gbps, "of the model, of all writers together");
+  field("latency_ns", m.latency_ns, "measured: time of a dependent line; of a model, of a transfer beside its bytes");
+  field("read_gbps", m.read_gbps, "measured: copies of 64 KiB from it; a model is never faster than this machine");
+  field("write_gbps", m.write_gbps, "measured: copies of 64 KiB to it");
+  field("near_latency_ns", m.near_latency_ns, "the same of near memory");
+  field("near_read_gbps", m.near_read_gbps);
+  field("near_write_gbps", m.near_write_gbps);
+  field("kernel_demotes", m.kernel_demotes,
+        "true if the kernel moves cold pages to slower nodes by itself; pages bound to a node are locked there");
+  field("near_reads", m.counts.near_reads, "values read in near memory; values of up to 7 bytes are in the index");
+  field("far_reads", m.counts.far_reads, "values read in far memory");
+  field("near_share", m.near_share, "near_reads / (near_reads + far_reads)", kUpToOne);
+  field("far_bytes_read", m.counts.far_bytes_read);
+  field("far_writes", m.counts.far_writes, "new values in far memory, and demotions");
+  field("far_bytes_written", m.counts.far_bytes_written);
+  field("promotions", m.counts.promotions, "moves of values to near memory");
+  field("demotions", m.counts.demotions, "moves of values to far memory");
+  field("late_moves", m.counts.late_moves, "copies in vain, since the value had been replaced or erased");
+  field("near_full", m.counts.near_full, "values that near memory had no room for");
+  field("moving_share", m.moving_share, "time of moves and of looking for cold values / time of all threads");
+}
+
 struct MemoryUse {
+  OrReason<TwoMemories> far;
   OrReason<MallocServer> malloc;
   OrReason<u64> index_live;
   OrReason<u64> index_reserved;
@@ -267,6 +319,7 @@ void describe(Like<MemoryUse> auto& m, auto& field) {
   field("major_faults", m.major_faults, "major page faults in the measured phase");
   field("accessed_cleared", m.accessed_cleared,
         "number of times that the Accessed bits of all pages were cleared in the measured phase");
+  field("far", m.far);
 }
 
 /// The count of an event.
@@ -552,7 +605,7 @@ void describe(Like<BuildInfo> auto& b, auto& field) {
 }
 
 struct RunResult {
-  static constexpr u32 kSchemaVersion = 16;
+  static constexpr u32 kSchemaVersion = 17;
   std::string run_id;
   std::string point_hash;
   std::string started;

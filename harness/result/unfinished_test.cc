@@ -116,7 +116,7 @@ TEST_CASE("a document of another command, build or machine, or of an interrupted
 TEST_CASE("files that are no whole result are passed over") {
   KeptFolder folder;
   const std::string id = folder.keep(0);
-  for (const char* text : {"", "{", "[]", "{}", R"({"schema_version":16})", R"({"schema_version":16,"build":3})"}) {
+  for (const char* text : {"", "{", "[]", "{}", R"({"schema_version":17})", R"({"schema_version":17,"build":3})"}) {
     std::ofstream(folder.path_ / "other.json") << text;
     CHECK(folder.left() == Ids{id, "-", "-"});
   }

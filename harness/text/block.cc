@@ -119,6 +119,24 @@ std::string loop_text(const Limits& l) {
          (l.loop_share ? ": at most " + percent(*l.loop_share) + " of its time" : "");
 }
 
+/// Returns the lines about two memories of values.
+std::string far_lines(const TwoMemories& m) {
+  const auto gbps = [](const OrReason<double>& value) { return number_text(value, 1); };
+  std::string text =
+      line("far", fmt::format("{}   {} live of {} reserved", m.words, bytes_text(m.live), bytes_text(m.reserved)));
+  text += line("", fmt::format("{}{} ns, {} GB/s read, {} written   near {} ns, {} read, {} written",
+                               m.medium == "modelled" ? "modelled, as measured: " : "", number_text(m.latency_ns, 0),
+                               gbps(m.read_gbps), gbps(m.write_gbps), number_text(m.near_latency_ns, 0),
+                               gbps(m.near_read_gbps), gbps(m.near_write_gbps)));
+  text += line(
+      "", fmt::format("{} of the values read were near   {}", m.near_share ? percent(*m.near_share) : "-", m.rule));
+  text += line("", fmt::format("{} promoted, {} demoted, {} of the time   far bytes: {} read, {} written",
+                               short_number(static_cast<double>(m.counts.promotions)),
+                               short_number(static_cast<double>(m.counts.demotions)), percent(m.moving_share),
+                               bytes_text(m.counts.far_bytes_read), bytes_text(m.counts.far_bytes_written)));
+  return text;
+}
+
 std::string aborts_text(const std::vector<NamedCount>& aborts, u64 operations) {
   const u64 total = total_of(aborts);
   if (total == 0) return "none";
@@ -301,6 +319,7 @@ std::string block_of(const RunResult& r) {
     text += line("values", fmt::format("{} bytes each   {} live of {} reserved", grouped(c.value_size),
                                        bytes_text(*t.memory.values_live), bytes_text(*t.memory.values_reserved)));
   }
+  if (t.memory.far) text += far_lines(*t.memory.far);
   text += accessed_line(r);
   if (r.machine.numa_nodes > 1) text += line("nodes", page_nodes_text(t.placement));
   text += line("validation", validation_text(t.validation));

@@ -10,6 +10,7 @@
 #include "harness/host/environment.h"
 #include "harness/host/limits.h"
 #include "harness/host/malloc_library.h"
+#include "harness/host/medium_speed.h"
 #include "harness/host/on_processor.h"
 #include "harness/host/pmu_events.h"
 #include "harness/host/pmu_groups.h"
@@ -49,6 +50,7 @@ struct MeasuredPhase {
   double clock_ns = 0;                 ///< measured time of an empty call
   std::optional<OfferedLoad> offer;    ///< none in a closed loop
   OrReason<ReclaimCounters> reclaim_before, reclaim_after;
+  OrReason<FarUse> far_before, far_after;
   Disturbance before, after;
   PageUse pages;                             ///< at its end
   u64 accessed_cleared = 0;                  ///< how often Accessed bits were cleared
@@ -95,8 +97,10 @@ struct Measurement {
   bool interrupted = false;
 
   // Observed when the threads have left.
-  u64 live_bytes = 0, reserved_bytes = 0;  ///< bytes of the index
-  OrReason<Footprint> value_bytes;         ///< bytes of sized values
+  u64 live_bytes = 0, reserved_bytes = 0;       ///< bytes of the index
+  OrReason<Footprint> value_bytes;              ///< bytes of sized values
+  OrReason<MediumTimes> near_times, far_times;  ///< of two memories of values
+  OrReason<bool> kernel_demotes;                ///< if there are two
   OrReason<PageNodes> page_nodes;
   OrReason<double> nodes_per_fetch;
   StreamPrint print;

@@ -228,6 +228,7 @@ class Run {
     if (!m_.count_failure.empty()) return std::nullopt;
     if (recorder_ != nullptr) recorder_->begin();
     measured.reclaim_before = trial_.reclaim();
+    measured.far_before = trial_.far();
     measured.before = disturbance_now();
     for (const auto& package : packages) package->begin();
     const bool endless = total == ~u64{0} || total >= Stream::kEndless;
@@ -266,6 +267,7 @@ class Run {
     measured.after = disturbance_now();
     measured.pages = page_use();
     measured.reclaim_after = trial_.reclaim();
+    measured.far_after = trial_.far();
     measured.stopped = stop_requested();
     measured.metered = phases_.meter().throughput(phases_.rounds().seconds());
     measured.wall_seconds = phases_.rounds().wall_seconds();
@@ -391,10 +393,24 @@ class Run {
     }
     m_.history = take_history();
     if (limits) timed("limits", [&] { return m_.limits = team_.limits(plan_of_limits()), u64{0}; });
+    if (limits && config_.far) timed("media", [&] { return measure_media(), u64{0}; });
     m_.limits.loop_ns = loop;
     m_.limits.words_ns = limits ? words_ns() : Ns();
     m_.limits.value_lines = m_.limits.words_ns ? OrReason<u64>(Values<Native>::lines(config_.value_size))
                                                : OrReason<u64>::missing(m_.limits.words_ns.reason);
+  }
+
+  /// Measures the two memories of values. Each has a budget of its own for that: the values may have used up theirs.
+  void measure_media() {
+    const OrReason<FarUse> far = trial_.far();
+    if (!far) return;
+    LimitsPlan plan = plan_of_limits();
+    plan.time_ns /= 4;
+    FarMemory memory = far->memory;
+    memory.memory.limit = MemoryBudget();
+    m_.kernel_demotes = kernel_demotes();
+    m_.far_times = measure_medium(plan, memory);
+    m_.near_times = measure_medium(plan, {.memory = memory_config_of(plan_)});
   }
 
   using Ns = OrReason<double>;

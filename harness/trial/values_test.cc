@@ -54,6 +54,31 @@ TrialResult run_sized(const Plan& plan) {
   return document(plan, topology, run_trial(*trial, plan, topology, team, *make_progress(ProgressMode::kNone)));
 }
 
+TEST_CASE("a run whose values lie in two memories tells where they were read", "[trial]") {
+  Plan plan = sized_plan("mix:read=80,update=20", 300);
+  plan.config.records = 20'000;
+  plan.config.near = 2 << 20;
+  plan.config.far = MediumOptions::parse("model:cxl,size=64Mi", "--far");
+  const TrialResult result = run_sized(plan);
+  INFO(result.reason);
+  CHECK(result.validation.passed.value == true);
+  REQUIRE(result.memory.far);
+  const TwoMemories& far = *result.memory.far;
+  CHECK(far.medium == "modelled");
+  CHECK(far.rule == "near-first:promote=1");
+  CHECK(*result.memory.values_reserved <= far.near_limit);
+  CHECK(far.live > 10'000 * 300);
+  CHECK(far.counts.far_reads > 0);
+  CHECK(far.counts.far_bytes_read == 300 * far.counts.far_reads);
+  CHECK(far.counts.far_bytes_written == 300 * far.counts.far_writes);
+  CHECK(far.counts.promotions > 0);
+  const double near = static_cast<double>(far.counts.near_reads);
+  CHECK(*far.near_share == near / (near + static_cast<double>(far.counts.far_reads)));
+  CHECK(*far.latency_ns > 0);
+  CHECK(*far.preset_latency_ns == 200);
+  CHECK_FALSE(run_sized(sized_plan("lookup", 300)).memory.far);
+}
+
 TEST_CASE("a number and the value that stands for it", "[stamped]") {
   for (const std::size_t bytes : {0, 1, 7, 8, 9, 15, 16, 100, 4096}) {
     std::vector<std::byte> value(bytes);

@@ -166,6 +166,8 @@ class alignas(kFalseSharingBytes) Pool {
     }
   }
 
+  /// Returns true if blocks may be taken from a far pool.
+  bool has_far() const { return far_ != nullptr; }
   /// Returns the bytes taken minus the bytes freed by this thread, modulo 2^64. Any thread may call it.
   u64 live() const { return live_; }
 

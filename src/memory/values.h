@@ -102,15 +102,16 @@ class Values {
     return make(pool, Tier::kNear, size, fill);
   }
 
-  /// Returns the word of a blank for values of up to `most` bytes; nothing when memory is out. Its block is
+  /// Returns the word of a blank in this memory for values of up to `most` bytes; nothing when memory is out. Its block is
   /// a power of two, so it may hold a longer one. Must not be called inside an attempt.
-  [[nodiscard]] static std::optional<u64> make_blank(Pool<M>& pool, u64 most) {
+  [[nodiscard]] static std::optional<u64> make_blank(Pool<M>& pool, Tier tier, u64 most) {
     if (most > kMostBytes) too_long();
+    const u64 far = tier == Tier::kFar ? kFar : 0;
     const u32 power = static_cast<u32>(std::bit_width(kHeader + std::max(most, u64{8}) - 1));
-    Header* const header = allocate(pool, u64{1} << power, power << kSizeBits);
+    Header* const header = allocate(pool, (u64{1} << power) | far, power << kSizeBits);
     if (header == nullptr) return std::nullopt;
     M::touch(header, u64{1} << power, Access::kWrite);
-    return word_of(header, u64{1} << power);
+    return word_of(header, u64{1} << power) | far;
   }
   /// Returns the word of the value `first`, then `second`: a short word, or `blank`, which it fills. Returns nothing if
   /// the blank is too small, or the value longer than kMostBytes. Neither allocates nor throws, so an attempt may call

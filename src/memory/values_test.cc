@@ -148,12 +148,12 @@ TEST_CASE("A value that cannot be made takes no memory", "[values]") {
   Memory<Native> memory(config);
   PoolLease<Native> pool(memory);
   CHECK_THROWS_AS(V::make(*pool, V::kMostBytes + 1, [](auto) {}), std::length_error);
-  CHECK_THROWS_AS(V::make_blank(*pool, V::kMostBytes + 1), std::length_error);
+  CHECK_THROWS_AS(V::make_blank(*pool, Tier::kNear, V::kMostBytes + 1), std::length_error);
   for (const u64 size : kSizes) {
     CHECK_THROWS_AS(V::make(*pool, size, [](auto) { throw std::runtime_error("no"); }), std::runtime_error);
     plan.arm(1, FailurePlan::Then::kForEver);
     CHECK(V::make(*pool, size, [](auto) {}).has_value() == (size <= V::kMostShort));
-    CHECK_FALSE(V::make_blank(*pool, size).has_value());
+    CHECK_FALSE(V::make_blank(*pool, Tier::kNear, size).has_value());
     plan.disarm();
   }
   CHECK(memory.bytes().live == 0);
@@ -162,7 +162,7 @@ TEST_CASE("A value that cannot be made takes no memory", "[values]") {
 TEST_CASE("A blank with room for more takes no value above the limit", "[values]") {
   Memory<Native> memory(values_in(Alloc::kArena));
   PoolLease<Native> pool(memory);
-  const u64 blank = V::make_blank(*pool, V::kMostBytes).value();  // 32 MiB, since its header is in it too
+  const u64 blank = V::make_blank(*pool, Tier::kNear, V::kMostBytes).value();  // 32 MiB, since its header is in it too
   const std::string text(V::kMostBytes, 'x');
   CHECK(V::fill(blank, bytes_of(text), {}) == blank);
   CHECK_FALSE(V::fill(blank, bytes_of(text), bytes_of("y")).has_value());
@@ -174,7 +174,7 @@ TEST_CASE("A blank is filled with any value that fits, and freed as the block th
   Memory<Native> memory(values_in(alloc));
   PoolLease<Native> pool(memory);
   for (const u64 most : kSizes) {
-    const std::optional<u64> blank = V::make_blank(*pool, most);
+    const std::optional<u64> blank = V::make_blank(*pool, Tier::kNear, most);
     REQUIRE(blank.has_value());
     for (const u64 size : kSizes) {
       if (size != most && std::max(size, most) > 10'000) continue;  // large values take long
@@ -199,7 +199,7 @@ TEST_CASE("A claimed word is another word for its value, and no two claims are e
     PoolLease<Native> pool(memory);
     for (const u64 size : {0, 5, 7, 8, 100, 5000}) {
       const u64 word = *V::make(*pool, bytes_of(text_of(size)));
-      const u64 first = *V::make_blank(*pool, 0), second = *V::make_blank(*pool, 1000);
+      const u64 first = *V::make_blank(*pool, Tier::kNear, 0), second = *V::make_blank(*pool, 1000);
       const u64 claimed = V::claim(word, first), again = V::claim(word, second);
       CHECK_FALSE((V::is_claimed(word) || V::is_claimed(first)));
       CHECK((V::is_claimed(claimed) && V::is_claimed(again)));
@@ -279,7 +279,7 @@ TEST_CASE("A value is marked as used without a change of its pins, and a short v
   V::free(*pool, word);
   CHECK(memory.bytes().live == 0);
 
-  const u64 blank = *V::make_blank(*pool, 100);
+  const u64 blank = *V::make_blank(*pool, Tier::kNear, 100);
   CHECK_FALSE(V::is_used(*V::fill(blank, bytes_of(text_of(50)), {})));
   V::free(*pool, blank);
 }

@@ -134,6 +134,7 @@ class Epochs {
     u64 stamp = 0;
     u64 bytes = 0;  // of the blocks, while the batch is being filled
     u32 count = 0;
+    u64 far = 0;            // kFarBlock if the record is from the far pool
     bool reserved = false;  // true if the record is from the heap, and so of a reserve
     Block blocks[kBatch];
   };
@@ -320,8 +321,13 @@ class Epochs {
     }
 
     RetiredBatch* new_batch() {
-      void* const at = pool_->allocate(sizeof(RetiredBatch));
-      return at == nullptr ? nullptr : new (at) RetiredBatch;
+      if (void* const at = pool_->allocate(sizeof(RetiredBatch))) return new (at) RetiredBatch;
+      if (!pool_->has_far()) return nullptr;
+      void* const at = pool_->allocate(sizeof(RetiredBatch) | kFarBlock);
+      if (at == nullptr) return nullptr;
+      RetiredBatch* const batch = new (at) RetiredBatch;
+      batch->far = kFarBlock;
+      return batch;
     }
 
     void open() {
@@ -583,7 +589,7 @@ class Epochs {
   // Frees the record of an empty batch. A record of the heap goes to this slot's reserve, also if another slot made it
   // (adoption).
   static void give_back(RetiredBatch* batch, Slot& slot, Pool<M>& pool) {
-    if (!batch->reserved) return pool.free(batch, sizeof(RetiredBatch));
+    if (!batch->reserved) return pool.free(batch, sizeof(RetiredBatch) | batch->far);
     if (length(slot.reserve) == kReserve) return delete batch;
     batch->count = 0;
     batch->bytes = 0;
