@@ -57,7 +57,7 @@ class Measured {
                          [&] {
                            for (u32 i = 0; i < kTransfers; ++i) {
                              std::byte* const block = start_ + kBlock * (copied_++ % blocks_);
-                             const u64 began = Native::now();
+                             const u64 began = MediumCharge<Native>::begin();
                              if (access == Access::kRead) {
                                std::memcpy(near_.data(), block, kBlock);
                              } else {
@@ -73,7 +73,7 @@ class Measured {
     return best_batch_ns(wall_clock(), time_ns_,
                          [&] {
                            for (u32 i = 0; i < kTransfers; ++i)
-                             charge_->transfer(Access::kRead, granule_, Native::now());
+                             charge_->transfer(Access::kRead, granule_, charge_->begin());
                          }) /
            kTransfers;
   }

@@ -42,7 +42,9 @@ class MediumCharge {
     return late / kWaits;
   }
 
-  /// Waits until a transfer of `bytes` to or from the medium is over that began at `began`, by M::now(). A caller that
+  /// Returns the moment, for a transfer that begins now.
+  [[nodiscard]] static u64 begin() { return M::now(); }
+  /// Waits until a transfer of `bytes` to or from the medium is over that began at `began`. A caller that
   /// copies reads the clock before the copy, so that the copy's own time counts.
   void transfer(Access access, u64 bytes, u64 began) {
     const u64 granules = (bytes + granule_ - 1) / granule_ * granule_;
