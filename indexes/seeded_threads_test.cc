@@ -19,9 +19,12 @@
 #include "indexes/threads_history_test.h"
 #include "indexes/vip/race_mixes_test.h"
 #include "indexes/vip/vip.h"
+#include "src/machine/emulated.h"
 #include "src/machine/native.h"
 #include "sync/olc.h"
 #include "sync/rowex.h"
+#include "sync/rtm.h"
+#include "sync/spin.h"
 #include "sync/striped.h"
 #include "sync/synchronized.h"
 #include "sync/tiny_testing.h"
@@ -139,6 +142,32 @@ TEST_CASE("Seeded bugs: histories of threads find those of sized values", "[thre
   CHECK(caught("sized on threads: forgotten claim", B::kForgetClaim, run));
   CHECK(caught("sized on threads: pin late", B::kPinLate, run));
   CHECK(caught("sized on threads: pins ignored", B::kIgnorePins, run));
+}
+
+/// Returns the complaint about histories of sound values in two memories, or an empty string.
+template <template <class Layout, class Key> class Index, class Policy>
+std::string complaint_of_moves(const std::vector<RaceMix<u64>>& mixes) {
+  using Moved = AsNumbers<Synchronized<Index, Policy, U64Key>, true>;
+  return run_histories<Moved>(Policy::kName, mixes, 30, [] {}).message;
+}
+
+TEST_CASE("Seeded bugs: histories of threads find those of values that move between two memories", "[threads]") {
+  using B = sized::BugFlags<bool>;
+  const std::vector<RaceMix<u64>> mixes{{"one value", {0}, {}, {0}, {4, 3, 4, 2, 1, 0}},
+                                        {"few values", {0, 1, 2}, {}, {0, 1, 2, 3}, {4, 3, 4, 2, 1, 1}}};
+  CHECK(complaint_of_moves<Chained, OlcOnThreads>(mixes) == "");
+  CHECK(complaint_of_moves<Chained, RowexOnThreads>(mixes) == "");
+  CHECK(complaint_of_moves<Chained, Tiny<Spin<Native>>>(mixes) == "");
+  CHECK(complaint_of_moves<Cuckoo, Tiny<Striped<Native>>>(mixes) == "");
+  CHECK(complaint_of_moves<Cuckoo, Tiny<Rtm<Emulated>>>(mixes) == "");
+  CHECK(complaint_of_moves<Art, OlcOnThreads>(mixes) == "");
+  const auto run = [&] {
+    return run_histories<AsNumbers<Synchronized<Chained, OlcOnThreads, U64Key>, true>>("olc", mixes, 10'000,
+                                                                                       watch_history);
+  };
+  CHECK(caught("moves on threads: retired before", B::kRetireBeforeMove, run));
+  CHECK(caught("moves on threads: any word", B::kMoveAnyWord, run));
+  CHECK(caught("moves on threads: retired late", B::kRetireLateMove, run));
 }
 
 TEST_CASE("Seeded bugs: histories of threads find those of chained", "[threads]") {
