@@ -93,7 +93,8 @@ struct InStore {
   }
   template <class Sized>
   static Footprint bytes(const Sized& index) {
-    const auto [pairs, values] = index.bytes();
+    const SizedFootprint bytes = index.bytes();
+    const Footprint &pairs = bytes.index, &values = bytes.values;
     return {.live = pairs.live + values.live,
             .room = pairs.room + values.room,
             .reserved = pairs.reserved + values.reserved,

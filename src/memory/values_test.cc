@@ -199,7 +199,7 @@ TEST_CASE("A claimed word is another word for its value, and no two claims are e
     PoolLease<Native> pool(memory);
     for (const u64 size : {0, 5, 7, 8, 100, 5000}) {
       const u64 word = *V::make(*pool, bytes_of(text_of(size)));
-      const u64 first = *V::make_blank(*pool, Tier::kNear, 0), second = *V::make_blank(*pool, 1000);
+      const u64 first = *V::make_blank(*pool, Tier::kNear, 0), second = *V::make_blank(*pool, Tier::kNear, 1000);
       const u64 claimed = V::claim(word, first), again = V::claim(word, second);
       CHECK_FALSE((V::is_claimed(word) || V::is_claimed(first)));
       CHECK((V::is_claimed(claimed) && V::is_claimed(again)));
