@@ -6,6 +6,9 @@ set(package_dir "${CMAKE_INSTALL_LIBDIR}/cmake/latchlab")
 
 install(TARGETS harness)
 install(TARGETS server OPTIONAL)
+if(TARGET rocksdb_tier)
+  install(TARGETS rocksdb_tier OPTIONAL)
+endif()
 install(TARGETS latchlab latchlab_map latchlab_harness EXPORT latchlabTargets)
 install(EXPORT latchlabTargets NAMESPACE latchlab:: DESTINATION "${package_dir}")
 

@@ -6,10 +6,10 @@ bench_packages="g++ cmake ninja-build libfmt-dev nlohmann-json3-dev libhwloc-dev
   libtbb-dev libabsl-dev libcuckoo-dev libtomlplusplus-dev libboost-context-dev zlib1g-dev libzstd-dev wamerican libtcmalloc-minimal4 libjemalloc2 libmimalloc2.0 libtbbmalloc2"
 
 # Packages that `./test` adds: the test framework, the checker of JSON schemas, git for scratch repositories, objdump for the test of
-# generated code, pkg-config for the installed package, an emulated machine with four NUMA nodes, liburing for the server, and
-# libmemkind for far memory in files.
+# generated code, pkg-config for the installed package, an emulated machine with four NUMA nodes, liburing for the server,
+# libmemkind for far memory in files, and RocksDB with its db_bench for the tier.
 test_packages="catch2 python3 python3-jsonschema git binutils pkgconf qemu-system-x86 busybox-static cpio liburing-dev
-  libmemkind-dev"
+  libmemkind-dev librocksdb-dev rocksdb-tools"
 # Packages that `./test --all` adds: Go, unless there is another one, for a second checker of histories; Slurm, for a cluster on this
 # machine; GNU parallel, for two hosts on this machine; and what the key-value server is tested by. An ssh server, which some of these
 # tests need, is not installed, since it would listen.
