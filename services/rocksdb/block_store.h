@@ -172,7 +172,7 @@ class BlockStoreOf {
     std::exception_ptr thrown;
     const auto write = [&](std::span<std::byte> to) {
       Head::write(to, key);
-      const u64 began = charge_ == nullptr ? 0 : Map::Machine::now();
+      const u64 began = charge_ == nullptr ? 0 : Charge::begin();
       try {
         fill(to.subspan(kHead + key.size()));
       } catch (...) {
@@ -380,7 +380,7 @@ class BlockStoreOf {
       seat_.note_read(block.size());
       try {
         if (charge_ == nullptr) return visit_(block);
-        began_ = Map::Machine::now();
+        began_ = Charge::begin();
         seat_.room().assign(block.begin(), block.end());
       } catch (...) {
         thrown_ = std::current_exception();

@@ -8,9 +8,8 @@
 //     latchlab://far=node:1,size=4Gi
 //     latchlab://far=model:optane,size=4Gi,lat=350
 //
-//     far        the medium (src/memory/media/medium_options.h): node:N, file:PATH or model:PRESET. What is not a word
-//     of
-//                the tier is one of the medium. Without it, blocks lie in this process's heap
+//     far        the medium (src/memory/media/medium_options.h): node:N, file:PATH or model:PRESET. All words that are
+//                not the tier's are the medium's. Without it, blocks lie in this process's heap
 //     size       the most bytes of far memory, as in 64M and 64Mi: blocks, their keys and heads, and what waits to be
 //                freed
 //     promote    the hit in the tier with which a block moves up to RocksDB's own cache: 1, or 2, as RocksDB counts
