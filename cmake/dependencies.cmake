@@ -30,11 +30,7 @@ latchlab_find_library(zstd zstd.h)
 
 # libmemkind is optional: without it, far memory cannot be a file (src/memory/media/memkind_pages.h).
 find_path(LATCHLAB_memkind_INCLUDE memkind.h)
-find_library(LATCHLAB_memkind_LIBRARY memkind)
-mark_as_advanced(LATCHLAB_memkind_INCLUDE LATCHLAB_memkind_LIBRARY)
-if(LATCHLAB_memkind_INCLUDE AND LATCHLAB_memkind_LIBRARY)
-  latchlab_find_library(memkind memkind.h)
-endif()
+mark_as_advanced(LATCHLAB_memkind_INCLUDE)
 
 # UCX is left out unless it is asked for: a process that loads it has its calls of mmap, munmap and madvise diverted, which a measurement
 # of memory should not have, and which crashes under ThreadSanitizer. Without it, a client and a server refuse addresses with ucx:, and

@@ -27,7 +27,7 @@ latchlab_find_library(rocksdb rocksdb/secondary_cache.h)
 set(tier_sources src/arch/features.cc src/arch/heavy_fence.cc src/base/error.cc src/base/new_file.cc src/base/printable.cc
   src/base/quantity.cc src/base/spec.cc src/memory/chunk_source.cc src/memory/media/medium.cc src/memory/media/medium_options.cc
   src/memory/media/memkind_pages.cc src/memory/numa.cc src/memory/page_source.cc)
-if(NOT TARGET latchlab::memkind)
+if(NOT LATCHLAB_memkind_INCLUDE)
   list(TRANSFORM tier_sources REPLACE "/memkind_pages[.]cc$" "/memkind_pages_missing.cc")
 endif()
 list(TRANSFORM tier_sources PREPEND "${PROJECT_SOURCE_DIR}/")
@@ -44,4 +44,4 @@ target_link_options(rocksdb_tier PRIVATE ${latchlab_link_flags} -Wl,-z,defs -Wl,
 set_property(TARGET rocksdb_tier APPEND PROPERTY LINK_DEPENDS "${PROJECT_SOURCE_DIR}/services/rocksdb/exports.txt")
 target_include_directories(rocksdb_tier PRIVATE "${PROJECT_SOURCE_DIR}")
 target_link_libraries(rocksdb_tier PRIVATE latchlab::rocksdb fmt::fmt nlohmann_json::nlohmann_json latchlab::numa
-  $<TARGET_NAME_IF_EXISTS:latchlab::memkind> Threads::Threads)
+  ${CMAKE_DL_LIBS} Threads::Threads)

@@ -42,6 +42,7 @@
 #include <new>
 #include <optional>
 #include <span>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -298,7 +299,7 @@ class Sized {
     if (!there) return true;
     old.take(*there);
     if (is_claimed(*there)) return true;
-    before(shown(me, old.word()));
+    show_old(me, before, old);
     return false;
   }
 
@@ -316,7 +317,7 @@ class Sized {
       if (after) {
         made.publish();
         old.take(*there);
-        before(shown(me, old.word()));
+        show_old(me, before, old);
         return true;
       }
       if (finish_claim(me, key, *there, old)) return false;
@@ -334,7 +335,7 @@ class Sized {
     if (!there) return false;
     old.take(*there);
     if (is_claimed(*there)) return false;
-    before(shown(me, old.word()));
+    show_old(me, before, old);
     return true;
   }
 
@@ -360,6 +361,8 @@ class Sized {
   template <class F>
     requires(kLocksAll)
   bool with_bytes(ThreadState& me, Raw key, const F& f) const {
+    if (tiers_ != nullptr) [[unlikely]]
+      throw Contradiction("values that change in place lie in one memory: a move would copy them outside the lock");
     bool present = false;
     const auto change = [&](u64 word) noexcept {
       present = !is_claimed(word);
@@ -694,7 +697,14 @@ class Sized {
     return Store::bytes(word);
   }
   ByteSpan shown(ThreadState& me, u64&& word) const = delete;  // the result may point into it
-  Sized& self() const { return const_cast<Sized&>(*this); }    // a find may move its value
+  /// Calls before(ByteSpan) for a value that an operation has removed. The caller that wants to see nothing reads
+  /// nothing.
+  template <class Before>
+  void show_old(ThreadState& me, Before& before, const Old& old) const {
+    if constexpr (!std::is_same_v<std::remove_const_t<Before>, std::remove_const_t<decltype(kShowNothing)>>)
+      before(shown(me, old.word()));
+  }
+  Sized& self() const { return const_cast<Sized&>(*this); }  // a find may move its value
   /// Returns the result of `make`, outside the epoch.
   template <class Make>
   static u64 made_by(ThreadState& me, const Make& make) {

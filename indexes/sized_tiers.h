@@ -1,9 +1,8 @@
 #pragma once
 // Sized values over two memories (indexes/sized.h): a near one, and a far one on another medium (src/memory/media).
 //
-//     a new value --> near --cold, and near memory is full--> far        a clock hand of each thread looks for cold
-//     ones
-//            `------> far  --the N-th touch----------------> near        a rule decides (placement_rule.h)
+//     a new value --> near --cold, and near memory is full--> far        a clock hand of each thread finds cold ones
+//            `------> far  --the N-th touch----------------> near        the rule decides (placement_rule.h)
 //
 // A move copies the value to a block of the other memory, and replaces the word by that of the copy if it is still
 // there. That is an update of the word with the word expected:
@@ -17,9 +16,9 @@
 // A value counts as used when it is found, as in a cache (sized_evict.h). A short value lies in its word, and a pair of
 // the index is always near: so a miss, and a find of a short value, never touch far memory.
 //
-// A modelled medium charges whoever writes a value to far memory, or reads one there: once for a find, a scan's pair, a
-// value that is shown as it was before a change, and a pin. A modification that runs under a latch reads far values
-// without a charge, since others wait for it.
+// A modelled medium charges the thread that writes a value to far memory, or reads one there: once for a find, a scan's
+// pair, a value that is shown as it was before a change, and a pin. A modification that runs under a latch reads far
+// values without a charge, since others wait for it.
 #include <algorithm>
 #include <array>
 #include <cstddef>
@@ -153,9 +152,9 @@ class Tiers {
   /// not there.
   u32 read(ThreadState& me, u64 word) {
     if (Store::is_short(word)) return 0;
+    Store::mark_used(word);
     if (!Store::is_far(word)) {
       me.tier_->counts.template add<&TierCounters::near_reads>();
-      Store::mark_used(word);
       return 0;
     }
     const u64 bytes = Store::bytes_in_attempt(word).size();

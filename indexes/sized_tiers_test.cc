@@ -2,6 +2,7 @@
 // (sized_race_test.cc).
 #include <algorithm>
 #include <cmath>
+#include <deque>
 #include <list>
 #include <map>
 #include <new>
@@ -185,6 +186,62 @@ TEST_CASE("When both memories are full, an insert throws and changes nothing, an
   u64 more = 0;
   for (; more < 90 && pairs.insert(keys + more); ++more) {}
   CHECK(more == 90);
+}
+
+TEST_CASE("Updates and erases that show nothing read nothing") {
+  TwoMemories<Cuckoo> pairs("weighted:0", kMiB);
+  for (u64 key = 0; key < 100; ++key) REQUIRE(pairs.insert(key));
+  for (u64 key = 0; key < 100; ++key) REQUIRE(pairs.update(key, 1));
+  for (u64 key = 0; key < 50; ++key) REQUIRE(pairs.erase(key));
+  CHECK(pairs.counters().far_reads == 0);
+  pairs.index().erase(pairs.me(), 60, [](ByteSpan) {});
+  CHECK(pairs.counters().far_reads == 1);
+}
+
+TEST_CASE("A thread that erases what another has inserted in far memory gives the blocks back") {
+  using Values = Sized<Synchronized<Cuckoo, Olc<Native>, U64Key>>;
+  const MemoryConfig far{.alloc = MemoryConfig::Alloc::kArena, .limit = 4 * kMiB};
+  Values index(MemoryConfig{.alloc = MemoryConfig::Alloc::kArena},
+               FarMemory{.memory = far, .rule = PlacementRule::parse("weighted:0", "--rule")}, Spec::parse("olc"),
+               MemoryConfig{});
+  auto inserting = index.join(), erasing = index.join();
+  const std::string text(50, 'x');
+  for (u64 round = 0; round < 200; ++round) {
+    for (u64 key = 0; key < 1000; ++key) REQUIRE(index.insert(inserting, key, std::as_bytes(std::span(text))));
+    for (u64 key = 0; key < 1000; ++key) REQUIRE(index.erase(erasing, key));
+  }
+}
+
+TEST_CASE("Blocks go back to the memory that they are from, also if near memory has no room for records") {
+  const bool near_is_malloc = GENERATE(false, true);
+  using Values = Sized<Synchronized<Chained, Tiny<Olc<Native>>, U64Key>>;
+  MemoryConfig near{.alloc = MemoryConfig::Alloc::kArena, .limit = kMiB};
+  if (near_is_malloc) near.alloc = MemoryConfig::Alloc::kMalloc;
+  const MemoryConfig far{.alloc = MemoryConfig::Alloc::kArena, .limit = 64 * kMiB};
+  Values index(near, FarMemory{.memory = far}, Spec::parse("olc"), MemoryConfig{});
+  auto me = index.join();
+  const std::string text(1060, 'x');
+  for (u64 key = 0; key < 3000; ++key) REQUIRE(index.insert(me, key, std::as_bytes(std::span(text))));
+  // Threads that join now find no room in near memory for their records.
+  std::deque<typename Values::ThreadState> threads;
+  for (u32 i = 0; i < 5; ++i) threads.push_back(index.join());
+  Rng random(test_seed());
+  const auto is_in_far = [&](const void* at) {
+    return std::ranges::any_of(index.far_chunks(), [&](const ChunkSource::Chunk& chunk) {
+      const auto offset = static_cast<const char*>(at) - static_cast<const char*>(chunk.start);
+      return offset >= 0 && static_cast<u64>(offset) < chunk.bytes;
+    });
+  };
+  u64 wrong = 0;
+  for (u32 step = 0; step < 6000; ++step) {
+    auto& mine = threads[step % threads.size()];
+    (void)index.update(mine, random.below(3000), std::as_bytes(std::span(text)));
+    const u64 before = index.tier_counters().far_reads;
+    const void* at = nullptr;
+    REQUIRE(index.find(mine, random.below(3000), [&](ByteSpan value) { at = value.data(); }));
+    wrong += is_in_far(at) != (index.tier_counters().far_reads != before);
+  }
+  CHECK(wrong == 0);
 }
 
 TEST_CASE("A rule that drops values is refused") {

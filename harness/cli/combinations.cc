@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include "src/base/error.h"
+#include "src/machine/native.h"
+#include "src/memory/values.h"
 #include "workloads/distribution.h"
 #include "workloads/mix.h"
 #include "workloads/mix_stream.h"
@@ -211,6 +213,9 @@ std::string no_tiers(const Combination& point) {
   }
   if (config.near == 0) return "--far: how much is near? Add --near=BYTES, as in --near=1G";
   if (!config.sized()) return "--far: values of 8 bytes are words in the index; add --value-size=BYTES, as in 256";
+  if (config.value_size <= Values<Native>::kMostShort)
+    return fmt::format("--far: values of {} bytes lie in the index; add --value-size=BYTES, 9 or more",
+                       config.value_size);
   if (config.placement_rule().kind == PlacementKind::kSecondTouch)
     return "--rule: second-touch drops values, which an index must keep; only a cache may have it";
   if (config.placement_rule().demotes() && !point.pair.walks) {

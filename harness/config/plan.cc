@@ -27,7 +27,9 @@ std::string point_of(const Plan& plan) {
   point += fmt::format(" --batch={}", batch_text(c.batch));
   if (c.station.mode != StationMode::kOff) point += fmt::format(" --station={}", station_text(c.station));
   if (c.sized()) point += fmt::format(" --value-size={}", c.value_size);
-  if (c.far) point += fmt::format(" --near={} --far={} --rule={}", c.near, c.far->str(), c.placement_rule().str());
+  if (c.near != 0) point += fmt::format(" --near={}", c.near);
+  if (c.far) point += fmt::format(" --far={}", c.far->str());
+  if (c.far || c.rule) point += fmt::format(" --rule={}", c.placement_rule().str());
   if (!by_file) point += fmt::format(" --records={}", c.records);
   point += fmt::format(" --warmup={}", duration_text(c.warmup_ns));
   if (c.time_ns != 0) point += fmt::format(" --time={}", duration_text(c.time_ns));

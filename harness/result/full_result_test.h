@@ -146,7 +146,7 @@ inline RunResult full_result() {
       about(read_phases(TemporaryFile("warm 1000 lookup zipf:0.99 drift:10\ngrow 256 mix:insert=100\n").path()));
   const TwoMemories two{.medium = "modelled",
                         .words = "model:optane,size=1G,lat=305,read=6.6,write=2.3",
-                        .rule = "near-first:promote=1",
+                        .rule = "near-first,promote=1",
                         .near_limit = 1 << 20,
                         .live = 50'000,
                         .reserved = 60'000,

@@ -65,7 +65,7 @@ TEST_CASE("a run whose values lie in two memories tells where they were read", "
   REQUIRE(result.memory.far);
   const TwoMemories& far = *result.memory.far;
   CHECK(far.medium == "modelled");
-  CHECK(far.rule == "near-first:promote=1");
+  CHECK(far.rule == "near-first,promote=1");
   CHECK(*result.memory.values_reserved <= far.near_limit);
   CHECK(far.live > 10'000 * 300);
   CHECK(far.counts.far_reads > 0);

@@ -150,6 +150,10 @@ class alignas(kFalseSharingBytes) Pool {
     if (live_ - balanced_from_ > 2 * kUnsharedBytes) [[unlikely]]
       rebalance();
   }
+  /// Does so for the far pool, if there is one. The balance of this pool says nothing of it.
+  void balance_far() {
+    if (far_ != nullptr) far_->balance();
+  }
   /// Passes on all free blocks beyond one move of each class. Must not be called inside a transaction.
   [[gnu::noinline]] void pass_on_excess() {
     if (far_ != nullptr) far_->pass_on_excess();
@@ -332,7 +336,6 @@ class alignas(kFalseSharingBytes) Pool {
     return list;
   }
   [[gnu::noinline]] void rebalance() {
-    if (far_ != nullptr) far_->balance();
     const bool has_shrunk = live_ - balanced_from_ > ~u64{0} / 2;
     balanced_from_ = live_ - kUnsharedBytes;
     if (has_shrunk) {

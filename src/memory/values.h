@@ -23,8 +23,8 @@
 //   2. The reclaimer asks after the grace period, when no new pin can begin. A block without pins goes.
 //   3. The end of a pin releases, and the question acquires: the reads under the pin happen before the free (fence 1).
 //
-// A far value lies in the far pool of its pool (src/memory/pool.h). Who reads it knows that from the word. Its touches
-// count how often it was read there, up to 7, for the rule that brings it near (indexes/sized_tiers.h).
+// A far value lies in the far pool of its pool (src/memory/pool.h), and its word says so. Its touches count how often
+// it was read there, up to 7, for the rule that brings it near (indexes/sized_tiers.h).
 //
 // The used bit is the reference bit of a cache (indexes/sized_evict.h). It begins clear. It is in a word that a reader
 // of the value reads anyway, and a reader writes it only if it is clear. A short value has no header, and is never
@@ -102,8 +102,8 @@ class Values {
     return make(pool, Tier::kNear, size, fill);
   }
 
-  /// Returns the word of a blank in this memory for values of up to `most` bytes; nothing when memory is out. Its block is
-  /// a power of two, so it may hold a longer one. Must not be called inside an attempt.
+  /// Returns the word of a blank in this memory for values of up to `most` bytes; nothing when memory is out. Its block
+  /// is a power of two, so it may hold a longer one. Must not be called inside an attempt.
   [[nodiscard]] static std::optional<u64> make_blank(Pool<M>& pool, Tier tier, u64 most) {
     if (most > kMostBytes) too_long();
     const u64 far = tier == Tier::kFar ? kFar : 0;

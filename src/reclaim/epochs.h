@@ -259,6 +259,7 @@ class Epochs {
       if (epochs_->try_advance()) ++slot.advances;
       free_due();
       pool_->balance();
+      pool_->balance_far();
       if (slot.waiting > kStallBlocks) ++slot.stalled;
     }
 
@@ -401,7 +402,9 @@ class Epochs {
           }
         }
         if (slot_->spare == nullptr && !batch->reserved) {
+          const u64 far = batch->far;
           slot_->spare = new (batch) RetiredBatch;
+          slot_->spare->far = far;
         } else {
           give_back(batch, *slot_, *pool_);
         }

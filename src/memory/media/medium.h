@@ -3,7 +3,7 @@
 //
 //     node     pages bound to the node, which the kernel neither swaps out nor moves to another node by itself
 //     file     pages of a file that libmemkind makes in the folder, or the pages of a DAX device
-//     model    this machine's pages; who copies them is charged (medium_charge.h)
+//     model    this machine's pages; a copy from or to them is charged (medium_charge.h)
 
 #include <memory>
 #include <optional>

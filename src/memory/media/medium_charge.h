@@ -6,12 +6,13 @@
 //     caller     |-------------------------- waits ------------------------>|
 //
 // The medium transfers one granule after the other: the bucket is the moment from which it is free, and all threads
-// share it. A writer takes the bucket's time at the medium's rate of writes, and a reader at that of reads. So those
-// who write slow down those who read. Latencies of different threads overlap.
+// share it. A writer takes the bucket's time at the medium's rate of writes, and a reader at that of reads. So writers
+// slow down readers. Latencies of different threads overlap.
 //
 // What it cannot model: the latency of a load of one cache line, caches of the medium, and the difference between
 // sequential and random access.
 #include <algorithm>
+#include <array>
 
 #include "src/base/types.h"
 #include "src/machine/machine.h"
@@ -30,16 +31,18 @@ class MediumCharge {
         read_ticks_(kTicks / speed.read_gbps),
         write_ticks_(kTicks / speed.write_gbps) {}
 
-  /// Returns by how many ns a wait of this machine lasts too long, on average, until its caller reads the clock again.
+  /// Returns by how many ns a wait of this machine lasts too long until its caller reads the clock again: the median,
+  /// since other programs may interrupt some waits for long.
   [[nodiscard]] static u64 measured_slack() {
-    constexpr u64 kWaits = 512, kShortest = 200;
-    u64 late = 0;
-    for (u64 i = 0; i < kWaits; ++i) {
+    constexpr u64 kShortest = 200;
+    std::array<u64, 501> late;
+    for (u64 i = 0; i < late.size(); ++i) {
       const u64 end = M::now() + kShortest + i % 64;
       await(end);
-      late += M::now() - end;
+      late[i] = M::now() - end;
     }
-    return late / kWaits;
+    std::ranges::nth_element(late, late.begin() + late.size() / 2);
+    return std::min(late[late.size() / 2], kShortest);
   }
 
   /// Returns the moment, for a transfer that begins now.

@@ -32,11 +32,10 @@ PlacementRule PlacementRule::parse(std::string_view text, std::string_view what)
   }
   if (rule.kind == PlacementKind::kWeighted) {
     rule.promote = 0;
-  } else if (const std::string_view standard = rule.kind == PlacementKind::kFarFirst ? "2" : "1";
-             reader.text("promote", standard) == "never") {
-    rule.promote = 0;
   } else {
-    rule.promote = static_cast<u32>(reader.number("promote", standard == "2" ? 2 : 1, 1, kMostPromote));
+    rule.promote = rule.kind == PlacementKind::kFarFirst ? 2 : 1;
+    const bool never = reader.text("promote", "") == "never";
+    rule.promote = never ? 0 : static_cast<u32>(reader.number("promote", rule.promote, 1, kMostPromote));
   }
   reader.finish();
   return rule;
@@ -46,8 +45,7 @@ std::string PlacementRule::str() const {
   std::string text(word(kind));
   if (kind == PlacementKind::kFixed || kind == PlacementKind::kWeighted) text += fmt::format(":{}", share);
   if (kind == PlacementKind::kWeighted) return text;
-  return text + (kind == PlacementKind::kFixed ? "," : ":") +
-         "promote=" + (promote == 0 ? "never" : std::to_string(promote));
+  return text + ",promote=" + (promote == 0 ? "never" : std::to_string(promote));
 }
 
 }  // namespace latchlab
