@@ -42,6 +42,7 @@
 #include "src/memory/memory.h"
 #include "src/memory/values.h"
 #include "src/stats/shared_counts.h"
+#include "sync/attempt.h"
 
 namespace latchlab {
 
