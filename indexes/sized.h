@@ -53,6 +53,7 @@
 #include "indexes/sized_tiers.h"
 #include "src/base/batch_room.h"
 #include "src/base/batching.h"
+#include "src/base/error.h"
 #include "src/base/scale.h"
 #include "src/base/types.h"
 #include "src/memory/chunk_source.h"
@@ -357,7 +358,8 @@ class Sized {
   /// Calls f(std::span<std::byte>) for the value of a key, under the policy's lock, and returns true if it is present.
   /// `f` may change the bytes where they lie, and does not throw. So it races with everything that reads a value after
   /// its attempt: find, modify, scan and the rest. An index of which one thread calls with_bytes has no other readers
-  /// of values than with_bytes, and the forms with `before` of update, upsert and erase. O(1) beside f.
+  /// of values than with_bytes, and the forms with `before` of update, upsert and erase. Throws Contradiction if values
+  /// lie in two memories. O(1) beside f.
   template <class F>
     requires(kLocksAll)
   bool with_bytes(ThreadState& me, Raw key, const F& f) const {

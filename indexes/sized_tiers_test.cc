@@ -188,6 +188,17 @@ TEST_CASE("When both memories are full, an insert throws and changes nothing, an
   CHECK(more == 90);
 }
 
+TEST_CASE("A clock hand that evicts keeps far values that were used, as it keeps near ones") {
+  TwoMemories<Cuckoo> pairs("far-first,promote=never", 64 * kMiB);
+  for (u64 key = 0; key < 4; ++key) REQUIRE(pairs.insert(key));
+  REQUIRE(pairs.has(2));
+  typename TwoMemories<Cuckoo>::Values::Walk hand;
+  u64 evicted = 0;
+  while (!pairs.index().evict(pairs.me(), hand, 16, [&](u64, ByteSpan) { ++evicted; }).came_round) {}
+  CHECK(evicted == 3);
+  CHECK(pairs.has(2));
+}
+
 TEST_CASE("Updates and erases that show nothing read nothing") {
   TwoMemories<Cuckoo> pairs("weighted:0", kMiB);
   for (u64 key = 0; key < 100; ++key) REQUIRE(pairs.insert(key));
