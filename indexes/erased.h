@@ -117,11 +117,6 @@ class Erased {
     virtual void for_each(const Visit& visit) = 0;
     /// Visits every pair, while no other thread changes the index.
     virtual void for_each_at_rest(const Visit& visit) = 0;
-    /// Visits about `most` pairs of a walk that this session has, beside changes of other threads and of `visit`, and
-    /// returns false at its end. Each call goes on where the last one ended. Visits nothing unless
-    /// walks_beside_writers().
-    virtual bool walk_on(std::size_t most, const Visit& visit) = 0;
-
     /// Returns the number of nodes that find visits on its way to the key, or 0 if the index does not count them.
     [[nodiscard]] virtual u64 visits(ErasedKey key) = 0;
 
@@ -171,20 +166,6 @@ inline constexpr bool kShowsRemoved = requires(Index& index, decltype(index.join
                                                Found (*change)(u64) noexcept, bool (*wanted)(u64) noexcept) {
   { index.update_if(me, key, change) } -> std::same_as<Changed>;
   { index.erase_if(me, key, wanted) } -> std::same_as<Changed>;
-};
-
-/// The place of a walk over an index; nothing if it has no walks beside changes.
-struct NoWalk {};
-template <class Index>
-inline constexpr bool kWalksOn = kWalksBesideWriters<Index> && requires { typename Index::Walk; };
-template <class Index>
-struct WalkOver {
-  using Type = NoWalk;
-};
-template <class Index>
-  requires kWalksOn<Index>
-struct WalkOver<Index> {
-  using Type = typename Index::Walk;
 };
 
 /// A session of an index, derived from Base: from Erased::Session or from a class derived from that.
@@ -330,10 +311,6 @@ class ErasedSession : public Base {
       for_each(visit);
     }
   }
-  bool walk_on([[maybe_unused]] std::size_t most, [[maybe_unused]] const Erased::Visit& visit) final {
-    if constexpr (kWalksOn<Index>) return index_.walk_on(me_, walk_, most, visit);
-    return false;
-  }
   [[nodiscard]] u64 visits(ErasedKey key) final {
     if constexpr (kCountsVisits<Index>) return index_.visits(me_, raw_of<Raw>(key));
     return 0;
@@ -348,8 +325,6 @@ class ErasedSession : public Base {
   ThreadState me_;
 
  private:
-  [[no_unique_address]] typename WalkOver<Index>::Type walk_;
-
   static Removed removed(Changed outcome, u64 there) {
     return outcome == Changed::kChanged ? Removed{true, there} : Removed{};
   }

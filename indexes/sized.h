@@ -69,7 +69,7 @@ namespace latchlab {
 
 /// The memory of an index of sized values, in its parts.
 struct SizedFootprint {
-  Footprint index;   ///< of the index of words
+  Footprint index;   ///< of the index of words, and of the entries that say which values are near
   Footprint values;  ///< of the blocks in near memory, and the records of those that wait to be freed
   Footprint far;     ///< of the blocks in far memory
 };
@@ -84,8 +84,6 @@ class Sized {
   static constexpr bool kOrdered = Map::kOrdered;
   static constexpr bool kHints = Map::kHints;
   static constexpr bool kWalksBesideWriters = Map::kWalksBesideWriters;
-  /// True if a hand can look for cold values: also over a Map that says only at run time whether it walks.
-  static constexpr bool kHasHand = Map::kWalksBesideWriters || requires { requires Map::kMayWalk; };
 
  private:
   using Store = Values<Machine>;
@@ -158,7 +156,7 @@ class Sized {
   Sized& operator=(const Sized&) = delete;
   /// Every ThreadState and every pin must have ended.
   ~Sized() {
-    if (memory_.releases_in_bulk()) return;
+    if (memory_.releases_in_bulk() && (tiers_ == nullptr || tiers_->memory().releases_in_bulk())) return;
     ThreadState me = join();
     index_.for_each_at_rest(me.index, [&](const auto&, u64 word) { Store::free(*me.pool_, word); });
   }
@@ -267,7 +265,7 @@ class Sized {
     New made(me, make(me, key, value));
     const Inside inside(me);
     if (!insert_word(me, key, made.word())) return false;
-    made.publish();
+    made.publish(*this, key);
     return true;
   }
   /// Does the same. If the key is present, `before` gets its value.
@@ -277,7 +275,7 @@ class Sized {
     const Inside inside(me);
     for (;;) {
       if (insert_word(me, key, made.word())) {
-        made.publish();
+        made.publish(*this, key);
         return true;
       }
       if (const Found word = find_word(me, key)) {  // else the key has gone since
@@ -296,7 +294,7 @@ class Sized {
     Old old(me);
     const Inside inside(me);
     const Found there = upsert_word(me, key, made.word());
-    made.publish();
+    made.publish(*this, key);
     if (!there) return true;
     old.take(*there);
     if (is_claimed(*there)) return true;
@@ -316,7 +314,7 @@ class Sized {
       const auto [there, after] = update_word(me, key, made.word());
       if (!there) return false;
       if (after) {
-        made.publish();
+        made.publish(*this, key);
         old.take(*there);
         show_old(me, before, old);
         return true;
@@ -387,6 +385,7 @@ class Sized {
       Group words(me, done);
       words.make(*this, group, values.subspan(first, group.size()));
       const Inside inside(me);
+      const typename Group::Publishing publishing(*this, words, group);
       words.insert_in(index_, group, order);
     });
   }
@@ -398,6 +397,7 @@ class Sized {
       words.make(*this, group, values.subspan(first, group.size()));
       prepare(me);
       const Inside inside(me);
+      const typename Group::Publishing publishing(*this, words, group);
       const auto put = [made = words.made()](std::size_t i, const Found&) noexcept { return Found(made[i]); };
       index_.modify_batch(me.index, group, words.modified(), put, order);
     });
@@ -463,7 +463,7 @@ class Sized {
     return sized::HandStep<Sized, Evicted>(*this, me, evicted).take(hand, most);
   }
   /// Moves some cold values to far memory, as operations do when near memory is full. Returns true if some have gone.
-  bool demote(ThreadState& me) { return tiers_ != nullptr && tiers_->make_room(*this, me); }
+  bool demote(ThreadState& me) { return tiers_ != nullptr && tiers_->make_room(*this, me, 1); }
   /// Calls `visit(key, ByteSpan)` for every pair, in order if the index has one: a whole walk. If the index has no
   /// walks, it must not run beside changes.
   template <class Visit>
@@ -478,7 +478,13 @@ class Sized {
 
   /// Returns the memory; exact only while no operation runs.
   [[nodiscard]] SizedFootprint bytes() const {
-    return {index_.bytes(), memory_.bytes(), tiers_ == nullptr ? Footprint() : tiers_->memory().bytes()};
+    SizedFootprint all{index_.bytes(), memory_.bytes(), {}};
+    if (tiers_ != nullptr) {
+      all.far = tiers_->memory().bytes();
+      all.index.live += tiers_->clock_bytes();
+      all.index.reserved += tiers_->clock_bytes();
+    }
+    return all;
   }
   /// Returns the mappings of the index and of the values, if they come from chunks.
   std::vector<ChunkSource::Chunk> chunks() const {
@@ -570,8 +576,13 @@ class Sized {
     void hold(u64 word) { word_ = word; }
     /// Frees the value, and holds another.
     void replace(u64 word) { Store::free(*me_.pool_, std::exchange(word_, word)); }
-    /// Leaves the value to the index, which has taken its word.
-    void publish() { word_ = kNothing; }
+    /// Leaves the value to the index, which has its word for this key.
+    void publish(Sized& owner, const Raw& key) {
+      owner.published(me_, key, word_);
+      leave();
+    }
+    /// Leaves it to the index, which has another word for it.
+    void leave() { word_ = kNothing; }
 
    private:
     ThreadState& me_;
@@ -609,9 +620,17 @@ class Sized {
   static void retire(ThreadState& me, u64 word) {
     if (Store::is_short(word)) return;
     const Block block = Store::block(word);
+    if (me.tier_ != nullptr) me.tier_->retired(word);
     me.reclaim_.retire(block.start, block.bytes);
   }
+  void published(ThreadState& me, const Raw& key, u64 word) {
+    if (me.tier_ != nullptr) me.tier_->published(key, word);
+  }
 
+  /// Does what earlier operations have left to do, outside the epoch.
+  void tidy(ThreadState& me) {
+    if (tiers_ != nullptr) tiers_->tidy(*this, me);
+  }
   /// Makes sure that the blocks of an operation can be retired. Nothing is retired between this and the operation: so
   /// it comes after the making of a value, which may move others.
   static void prepare(ThreadState& me) {

@@ -48,6 +48,25 @@ class Group {
   /// Returns the changes of the index: nothing, before and after, for a key whose turn has not come.
   std::span<Modified> modified() { return std::span(modified_).first(changed_.size()); }
 
+  /// Tells the owner at its end which values of the group it has published, inside the epoch.
+  class Publishing {
+   public:
+    Publishing(Owner& owner, const Group& group, std::span<const typename Owner::Raw> keys)
+        : owner_(owner), group_(group), keys_(keys) {}
+    ~Publishing() {
+      for (std::size_t i = 0; i < group_.count_; ++i) {
+        if (group_.modified_[i].after) owner_.published(group_.me_, keys_[i], group_.made_[i]);
+      }
+    }
+    Publishing(const Publishing&) = delete;
+    Publishing& operator=(const Publishing&) = delete;
+
+   private:
+    Owner& owner_;
+    const Group& group_;
+    const std::span<const typename Owner::Raw> keys_;
+  };
+
   /// Inserts the pairs by the index's own batch.
   void insert_in(auto& index, std::span<const typename Owner::Raw> keys, BatchOrder order) {
     struct Tell {

@@ -112,6 +112,7 @@ class Modification {
   Modification(Owner& owner, ThreadState& me, Raw key, const F& f) : owner_(owner), me_(me), key_(key), f_(f) {}
 
   Effect run() {
+    owner_.tidy(me_);
     bool starved = false;
     for (u32 tries = 0; tries < Owner::kMostStale; ++tries) {
       bool memory_out = false;
@@ -157,12 +158,12 @@ class Modification {
     mark(*word, wish.mark(), read);
     if (!read) {
       if (!owner_.insert_word(me_, key_, *word)) return std::nullopt;
-      made.publish();
+      made.publish(owner_, key_);
       return Effect::kInserted;
     }
     if (Bugs::kRetireFirst) Owner::retire(me_, *read);
     if (!owner_.update_word(me_, key_, *word, read).after) return std::nullopt;
-    made.publish();
+    made.publish(owner_, key_);
     if (!Bugs::kRetireFirst) old.take(*read);
     return Effect::kReplaced;
   }
@@ -186,7 +187,7 @@ class Modification {
     };
     const auto [before, after] = owner_.index_.modify(me_.index, key_, change);
     if (after && !before) {
-      first.publish();
+      first.publish(owner_, key_);
       // An attempt may have run f on a value and aborted. The last run counts, so it must be the one on nothing.
       if (ran) [[unlikely]]
         (void)f_(std::optional<ByteSpan>());
@@ -203,12 +204,12 @@ class Modification {
     if (last.thrown) std::rethrow_exception(last.thrown);
     switch (last.kind) {
       case Result::Kind::kReplaced:
-        if (*after == blank.word()) blank.publish();
+        if (*after == blank.word()) blank.publish(owner_, key_);
         mark(*after, last.mark, before);  // another thread may have taken the value away; it is still readable inside
         old.take(*before);
         return Effect::kReplaced;
       case Result::Kind::kClaims:
-        if (Store::is_short(*before)) blank.publish();
+        if (Store::is_short(*before)) blank.leave();
         erase_claimed(*before, *after, old);
         return Effect::kErased;
       case Result::Kind::kOutgrown:

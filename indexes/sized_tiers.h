@@ -1,7 +1,7 @@
 #pragma once
 // Sized values over two memories (indexes/sized.h): a near one, and a far one on another medium (src/memory/media).
 //
-//     a new value --> near --cold, and near memory is full--> far        a clock hand of each thread finds cold ones
+//     a new value --> near --cold, and near memory is full--> far        a clock hand finds cold ones (sized_clock.h)
 //            `------> far  --the N-th touch----------------> near        the rule decides (placement_rule.h)
 //
 // A move copies the value to a block of the other memory, and replaces the word by that of the copy if it is still
@@ -12,6 +12,10 @@
 //   3. The thread whose attempt has replaced the word is the only one that retires the old block, after the epoch.
 //   4. A move that comes too late frees its copy, which no other thread has seen.
 //   5. A claimed word is not moved: its claimer erases it (sized_modify.h).
+//
+// An operation that finds near memory full leaves its value in far memory, or where it is. The thread's next operation
+// moves cold values first, before it enters the epoch. What they leave is free after a grace period. While another
+// thread holds that up, no more values are moved, since near memory would drain and still be full.
 //
 // A value counts as used when it is found, as in a cache (sized_evict.h). A short value lies in its word, and a pair of
 // the index is always near: so a miss, and a find of a short value, never touch far memory.
@@ -29,8 +33,10 @@
 #include <span>
 #include <string_view>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
+#include "indexes/sized_clock.h"
 #include "src/base/batching.h"
 #include "src/base/error.h"
 #include "src/base/hash.h"
@@ -56,26 +62,38 @@ class Tiers {
   using ThreadState = typename Owner::ThreadState;
   using Store = typename Owner::Store;
   using Bugs = typename Owner::Bugs;
-  template <bool kHas, class O>
-  struct HandOf {
-    struct Type {};
-  };
-  template <class O>
-  struct HandOf<true, O> {
-    using Type = typename O::Walk;
-  };
+  using Counts = SharedCounts<TierCounters>;
+  /// A hand looks at a chunk in one stay in the epoch.
+  using Clock = sized::Clock<M, Raw, Owner::kTiny ? 1 : 31>;
+  static_assert(Owner::kTiny || 31 <= kMostInAttempt, "one batch finds the words of a chunk");
 
  public:
-  using Counts = SharedCounts<TierCounters>;
-
   /// A thread's part.
-  struct Thread {
-    explicit Thread(Counts& mine) : counts(mine) {}
-    Counts& counts;
-    typename HandOf<Owner::kHasHand, Owner>::Type hand;
-    bool near_is_short = false;  // near memory had no room for a value
-    bool far_is_full = false;    // far memory had none
-    u32 rests = 0;               // the next times that the hand stands still, since it has found nothing to move
+  class Thread {
+   public:
+    explicit Thread(Tiers& tiers) : tiers_(tiers), clock_(tiers.clock_), counts_(tiers.join_counts()) {}
+    Thread(const Thread&) = delete;
+    Thread& operator=(const Thread&) = delete;
+    ~Thread() { tiers_.leave(counts_); }
+
+    /// Tells the clock of a value that this thread has just published, inside the epoch.
+    void published(const Raw& key, u64 word) {
+      if (tiers_.rule_.demotes() && !Store::is_short(word) && !Store::is_far(word))
+        clock_.add(Clock::class_of(Store::block(word).bytes), key, word);
+    }
+    /// Tells it of a long word that the index has no longer.
+    void retired(u64 word) {
+      if (tiers_.rule_.demotes() && !Store::is_far(word)) clock_.gone();
+    }
+
+   private:
+    friend Tiers;
+    Tiers& tiers_;
+    typename Clock::Thread clock_;
+    Counts& counts_;
+    u64 short_bytes_ = 0;       // of the largest block that near memory had no room for since the hand last moved
+    bool far_is_full_ = false;  // far memory had no room for what the hand found
+    u32 rests_ = 0;             // the next values that do not ask for near memory, since the hand has found nothing
   };
 
   Tiers(const FarMemory& far, const std::optional<Sharing>& sharing) : rule_(far.rule), memory_(far.memory, sharing) {
@@ -86,17 +104,15 @@ class Tiers {
 
   Memory<M>& memory() { return memory_; }
   const Memory<M>& memory() const { return memory_; }
-  std::unique_ptr<Thread> join() {
-    const std::lock_guard lock(mutex_);
-    counts_.push_back(std::make_unique<Counts>());
-    return std::make_unique<Thread>(*counts_.back());
-  }
+  std::unique_ptr<Thread> join() { return std::make_unique<Thread>(*this); }
   TierCounters counters() const {
     const std::lock_guard lock(mutex_);
-    TierCounters sum;
+    TierCounters sum = of_ended_;
     for (const auto& counts : counts_) counts->add_to(sum);
     return sum;
   }
+  /// Returns the bytes of the clock's lists.
+  u64 clock_bytes() const { return clock_.bytes(); }
 
   /// Returns the word of a new value where the rule says; nothing when both memories are out. A thread that is outside
   /// the epoch makes room in near memory.
@@ -104,8 +120,9 @@ class Tiers {
   std::optional<u64> make(Owner& owner, ThreadState& me, const Raw& key, bool is_outside, const Value&... value) {
     const u64 hash = hash_of(key);
     if (rule_.begins_near(hash)) {
+      if (is_outside) tidy(owner, me);
       if (const std::optional<u64> word = make_near(me, value...)) return word;
-      if (is_outside && make_room(owner, me)) {
+      if (is_outside && tidy(owner, me)) {
         if (const std::optional<u64> word = make_near(me, value...)) return word;
       }
     }
@@ -115,7 +132,7 @@ class Tiers {
   /// Sized::find and Sized::use.
   template <class Visit>
   bool find(Owner& owner, ThreadState& me, const Raw& key, Visit&& visit) {
-    if (me.tier_->near_is_short) make_room(owner, me);
+    tidy(owner, me);
     const bool may_move = me.reclaim_.reserve();
     typename Owner::Old old(me);
     const typename Owner::Inside inside(me);
@@ -134,7 +151,7 @@ class Tiers {
   template <class Visit>
   void visit_group(Owner& owner, ThreadState& me, std::span<const Raw> keys, std::span<Found> words, BatchOrder order,
                    const Visit& visit) {
-    if (me.tier_->near_is_short) make_room(owner, me);
+    tidy(owner, me);
     Moved moved(me);
     const bool may_move = me.reclaim_.reserve();
     const typename Owner::Inside inside(me);
@@ -155,12 +172,12 @@ class Tiers {
     if (Store::is_short(word)) return 0;
     Store::mark_used(word);
     if (!Store::is_far(word)) {
-      me.tier_->counts.template add<&TierCounters::near_reads>();
+      me.tier_->counts_.template add<&TierCounters::near_reads>();
       return 0;
     }
     const u64 bytes = Store::bytes_in_attempt(word).size();
-    me.tier_->counts.template add<&TierCounters::far_reads>();
-    me.tier_->counts.template add<&TierCounters::far_bytes_read>(bytes);
+    me.tier_->counts_.template add<&TierCounters::far_reads>();
+    me.tier_->counts_.template add<&TierCounters::far_bytes_read>(bytes);
     if (charge_) charge_->transfer(Access::kRead, bytes, M::now());
     return Store::touch(word);
   }
@@ -177,47 +194,86 @@ class Tiers {
       if (Bugs::kRetireBeforeMove) Owner::retire(me, word);
       has_moved = owner.update_word(me, key, *copy, Bugs::kMoveAnyWord ? Found() : Found(word)).after.has_value();
       if (!has_moved) Store::free(*me.pool_, *copy);
-      if (!has_moved) me.tier_->counts.template add<&TierCounters::late_moves>();
+      if (!has_moved) me.tier_->counts_.template add<&TierCounters::late_moves>();
     }
-    if (has_moved && to == Tier::kNear) me.tier_->counts.template add<&TierCounters::promotions>();
-    if (has_moved && to == Tier::kFar) me.tier_->counts.template add<&TierCounters::demotions>();
+    if (has_moved && to == Tier::kNear) {
+      me.tier_->published(key, *copy);
+      me.tier_->counts_.template add<&TierCounters::promotions>();
+    }
+    if (has_moved && to == Tier::kFar) me.tier_->counts_.template add<&TierCounters::demotions>();
     return (has_moved && !Bugs::kRetireBeforeMove) || (copy && Bugs::kRetireLateMove);
   }
 
-  /// Moves cold values to far memory, until some have gone, or the hand has gone round twice. The thread is outside the
-  /// epoch. Returns true if some have gone: near memory has their room after a grace period.
-  bool make_room(Owner& owner, ThreadState& me) {
-    me.tier_->near_is_short = false;
-    if constexpr (Owner::kHasHand) {
-      if (!rule_.demotes()) return false;
-      if (me.tier_->rests != 0) {
-        --me.tier_->rests;
-        return false;
-      }
-      const Moving moving(me);
-      me.tier_->far_is_full = false;
-      for (u32 rounds = 0; rounds < 2 && !me.tier_->far_is_full;) {
-        Moved cold(me);
-        if (!me.reclaim_.reserve()) return false;
-        const typename Owner::Inside inside(me);
-        const bool more = owner.index_.walk_on(me.index, me.tier_->hand, kMostMoved, [&](const Raw& key, u64 word) {
-          if (cold.count == kMostMoved || Store::is_short(word) || Store::is_far(word) || Store::clear_used(word))
-            return;
-          if (move(owner, me, key, word, Tier::kFar)) cold.words[cold.count++] = word;
-        });
-        if (cold.count != 0) return true;
-        rounds += !more;
-      }
-      me.tier_->rests = kRests;
+  /// Does what earlier operations have left to do: looks at entries of the clock that may be stale, and moves cold
+  /// values if near memory was full. The thread is outside the epoch. Returns true if some have gone.
+  bool tidy(Owner& owner, ThreadState& me) {
+    while (me.tier_->clock_.due() != 0) [[unlikely]] {
+      me.tier_->clock_.looked();
+      look(owner, me, me.tier_->clock_.due_class(), std::nullopt);
     }
-    return false;
+    if (me.tier_->short_bytes_ == 0) [[likely]]
+      return false;
+    const bool has_room = make_room(owner, me, std::exchange(me.tier_->short_bytes_, 0));
+    if (!has_room) me.tier_->rests_ = kRests;
+    return has_room;
+  }
+  /// Moves some cold values to far memory, whose blocks have `least` bytes or more.
+  bool make_room(Owner& owner, ThreadState& me, u64 least) {
+    if (!rule_.demotes()) return false;
+    const Moving moving(me);
+    if (me.reclaim_.waiting() > kMostWaiting) Owner::collect(me);
+    u64 moved = 0;
+    me.tier_->far_is_full_ = me.reclaim_.waiting() > kMostWaiting;
+    for (u32 looks = 0; looks < kMostLooks && moved < kEnough && !me.tier_->far_is_full_; ++looks)
+      moved += look(owner, me, Clock::class_of(least), least);
+    if (moved != 0) Owner::collect(me);
+    return moved != 0;
   }
 
  private:
-  /// The most values that a step moves: the reclaimer has room for as many blocks.
+  /// The most values that one stay in the epoch moves: the reclaimer has room for as many blocks.
   static constexpr std::size_t kMostMoved = AttemptBlocks<M>::kMaxBlocks;
-  // Without rests, each operation would pay for two rounds of the hand as long as nothing can be moved.
-  static constexpr u32 kRests = Owner::kTiny ? 1 : 1000;
+  // A grace period costs fences, which many moves share.
+  static constexpr u64 kEnough = Owner::kTiny ? 1 : 64;
+  static constexpr u32 kMostLooks = Owner::kTiny ? 2 : 16;
+  // Blocks of a thread that wait for other threads. In steady state two batches do.
+  static constexpr u64 kMostWaiting = Owner::kTiny ? 16 : 512;
+  // Without rests, each operation would ask a memory that has no room, as long as nothing can be moved.
+  static constexpr u32 kRests = Owner::kTiny ? 1 : 64;
+
+  /// Looks at the oldest chunk of a size class or of a larger one. Drops entries of values that have gone, and moves
+  /// cold values whose blocks have `least` bytes, if that is given. Returns the number of moves.
+  std::size_t look(Owner& owner, ThreadState& me, u32 size_class, std::optional<u64> least) {
+    auto [taken_class, chunk] = me.tier_->clock_.take(size_class);
+    if (chunk == nullptr) return 0;
+    me.tier_->counts_.template add<&TierCounters::looks>(chunk->count);
+    Moved cold(me);
+    const bool may_move = least && me.reclaim_.reserve();
+    u32 kept = 0;
+    {
+      const typename Owner::Inside inside(me);
+      std::array<Raw, Clock::kMost> keys;
+      std::array<Found, Clock::kMost> words;
+      for (u32 i = 0; i < chunk->count; ++i) keys[i] = chunk->entries[i].key;
+      owner.index_.find_batch(me.index, std::span(keys).first(chunk->count), std::span(words).first(chunk->count),
+                              BatchOrder::kSideBySide);
+      for (u32 i = 0; i < chunk->count; ++i) {
+        typename Clock::Entry& entry = chunk->entries[i];
+        if (words[i] != entry.word) continue;
+        if (may_move && cold.count < kMostMoved && !me.tier_->far_is_full_ &&
+            Store::block(entry.word).bytes >= *least && !Store::clear_used(entry.word) &&
+            move(owner, me, entry.key, entry.word, Tier::kFar)) {
+          cold.words[cold.count++] = entry.word;
+        } else {
+          if (kept != i) chunk->entries[kept] = std::move(entry);
+          ++kept;
+        }
+      }
+    }
+    chunk->count = kept;
+    me.tier_->clock_.put_back(taken_class, std::move(chunk));
+    return cold.count;
+  }
 
   /// The words that moves have replaced. It outlives the stay in the epoch: the thread's own stay would delay the
   /// collection.
@@ -227,7 +283,6 @@ class Tiers {
     Moved& operator=(const Moved&) = delete;
     ~Moved() {
       for (std::size_t i = 0; i < count; ++i) Owner::retire(me, words[i]);
-      if (count != 0) Owner::collect(me);
     }
     ThreadState& me;
     std::size_t count = 0;
@@ -238,7 +293,7 @@ class Tiers {
   class Moving {
    public:
     explicit Moving(ThreadState& me) : me_(me) {}
-    ~Moving() { me_.tier_->counts.template add<&TierCounters::moving_ns>(M::now() - start_); }
+    ~Moving() { me_.tier_->counts_.template add<&TierCounters::moving_ns>(M::now() - start_); }
     Moving(const Moving&) = delete;
     Moving& operator=(const Moving&) = delete;
 
@@ -257,10 +312,14 @@ class Tiers {
 
   template <class... Value>
   std::optional<u64> make_near(ThreadState& me, const Value&... value) {
+    if (me.tier_->rests_ != 0) {
+      --me.tier_->rests_;
+      return std::nullopt;
+    }
     const std::optional<u64> word = Store::make(*me.pool_, Tier::kNear, value...);
     if (!word) {
-      me.tier_->counts.template add<&TierCounters::near_full>();
-      me.tier_->near_is_short = true;
+      me.tier_->counts_.template add<&TierCounters::near_full>();
+      me.tier_->short_bytes_ = std::max(me.tier_->short_bytes_, Store::block_bytes(value...));
     }
     return word;
   }
@@ -268,20 +327,32 @@ class Tiers {
   std::optional<u64> make_far(ThreadState& me, const Value&... value) {
     const u64 start = charge_ ? M::now() : 0;
     const std::optional<u64> word = Store::make(*me.pool_, Tier::kFar, value...);
-    if (!word) me.tier_->far_is_full = true;
+    if (!word) me.tier_->far_is_full_ = true;
     if (!word || !Store::is_far(*word)) return word;
     const u64 bytes = Store::bytes_in_attempt(*word).size();
-    me.tier_->counts.template add<&TierCounters::far_writes>();
-    me.tier_->counts.template add<&TierCounters::far_bytes_written>(bytes);
+    me.tier_->counts_.template add<&TierCounters::far_writes>();
+    me.tier_->counts_.template add<&TierCounters::far_bytes_written>(bytes);
     if (charge_) charge_->transfer(Access::kWrite, bytes, start);
     return word;
+  }
+
+  Counts& join_counts() {
+    const std::lock_guard lock(mutex_);
+    return *counts_.emplace_back(std::make_unique<Counts>());
+  }
+  void leave(const Counts& counts) {
+    const std::lock_guard lock(mutex_);
+    counts.add_to(of_ended_);
+    std::erase_if(counts_, [&](const auto& other) { return other.get() == &counts; });
   }
 
   const PlacementRule rule_;
   Memory<M> memory_;
   std::optional<MediumCharge<M>> charge_;
-  mutable std::mutex mutex_;  // guards the next
+  Clock clock_;
+  mutable std::mutex mutex_;  // guards the next two
   std::vector<std::unique_ptr<Counts>> counts_;
+  TierCounters of_ended_;  // of threads that have ended
 };
 
 }  // namespace sized

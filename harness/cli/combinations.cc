@@ -218,11 +218,6 @@ std::string no_tiers(const Combination& point) {
                        config.value_size);
   if (config.placement_rule().kind == PlacementKind::kSecondTouch)
     return "--rule: second-touch drops values, which an index must keep; only a cache may have it";
-  if (config.placement_rule().demotes() && !point.pair.walks) {
-    return fmt::format(
-        "--far: {} has no walks beside changes, by which cold values are found; write --rule=weighted:SHARE",
-        config.index.name);
-  }
   return "";
 }
 

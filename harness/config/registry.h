@@ -52,7 +52,6 @@ struct Pair {
   std::string no_erase;       ///< why the index cannot erase; empty if it can
   std::string no_modify;      ///< why the index has no modify; empty if it has
   std::string no_sized;       ///< why the index cannot have values of any size; empty if it can
-  bool walks = false;         ///< a walk may run beside changes
   std::string no_batch;       ///< why the index has no batches; empty if it has
   bool side_by_side = false;  ///< the lookups of a batch may run side by side
   bool hints = false;         ///< the index prefetches for operations to come

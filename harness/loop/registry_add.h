@@ -131,7 +131,6 @@ void add_pair(Registry& registry, std::string index, std::string policy, KeyKind
     pair.no_batch = "the index takes one key at a time";
   if constexpr (requires { SharedIndex::kSideBySide; }) pair.side_by_side = SharedIndex::kSideBySide;
   pair.hints = kPrefetches<SharedIndex>;
-  pair.walks = kWalksOn<SharedIndex>;
   pair.learns = kLearns<SharedIndex>;
   describe_index<typename WrittenAs<SharedIndex>::Type>(pair);
   describe_policy<PolicyOf<SharedIndex>>(pair);

@@ -36,9 +36,8 @@ class Words {
   };
   static constexpr bool kOrdered = true;              // scans visit nothing if the index has no order
   static constexpr bool kHints = true;                // and prefetches do nothing if it has none
-  static constexpr bool kWalksBesideWriters = false;  // it says at run time whether it does
-  static constexpr bool kMayWalk = true;
-  struct Walk {};  // a session has its own
+  static constexpr bool kWalksBesideWriters = false;  // no operation of the harness needs it
+  struct Walk {};
 
   class ThreadState {
    public:
@@ -110,11 +109,6 @@ class Words {
   std::size_t scan(ThreadState& me, Raw from, std::size_t limit, const auto& visit) const {
     const auto as_raw = [&](ErasedKey key, u64 word) { visit(raw_of<Raw>(key), word); };
     return me.session->scan(from, limit, std::cref(as_raw));
-  }
-  /// Goes on with the walk of the session, which is the only one. Visits nothing if the index has no walks.
-  bool walk_on(ThreadState& me, Walk&, std::size_t most, const auto& visit) const {
-    const auto as_raw = [&](ErasedKey key, u64 word) { visit(raw_of<Raw>(key), word); };
-    return me.session->walk_on(most, std::cref(as_raw));
   }
   void for_each(ThreadState& me, const auto& visit) const { for_each_at_rest(me, visit); }  // it has no walks
   void for_each_at_rest(ThreadState& me, const auto& visit) const {

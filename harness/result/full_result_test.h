@@ -167,6 +167,7 @@ inline RunResult full_result() {
                                    .far_bytes_written = 10'240,
                                    .promotions = 30,
                                    .demotions = 31,
+                                   .looks = 1,
                                    .late_moves = 1,
                                    .near_full = 2,
                                    .moving_ns = 5000},

@@ -275,6 +275,7 @@ void describe(Like<TwoMemories> auto& m, auto& field) {
   field("far_bytes_written", m.counts.far_bytes_written);
   field("promotions", m.counts.promotions, "moves of values to near memory");
   field("demotions", m.counts.demotions, "moves of values to far memory");
+  field("looks", m.counts.looks, "at values in near memory, by the hand that seeks cold ones");
   field("late_moves", m.counts.late_moves, "copies in vain, since the value had been replaced or erased");
   field("near_full", m.counts.near_full, "values that near memory had no room for");
   field("moving_share", m.moving_share, "time of moves and of looking for cold values / time of all threads");
@@ -605,7 +606,7 @@ void describe(Like<BuildInfo> auto& b, auto& field) {
 }
 
 struct RunResult {
-  static constexpr u32 kSchemaVersion = 17;
+  static constexpr u32 kSchemaVersion = 18;
   std::string run_id;
   std::string point_hash;
   std::string started;

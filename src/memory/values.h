@@ -185,6 +185,15 @@ class Values {
       M::prefetch(start + line * kLineBytes, Access::kRead);
   }
 
+  /// Returns the bytes of the block of a long value that is made of these arguments of make.
+  [[nodiscard]] static u64 block_bytes(ByteSpan first, ByteSpan second = {}) {
+    return kHeader + size_of(first, second);
+  }
+  template <class Fill>
+  [[nodiscard]] static u64 block_bytes(u64 size, const Fill&) {
+    return kHeader + size;
+  }
+
   /// Returns how many lines a reader of a value of `size` bytes fetches beside its word.
   [[nodiscard]] static constexpr u64 lines(u64 size) { return size <= kMostShort ? 0 : lines_in(kHeader + size); }
 

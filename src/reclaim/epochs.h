@@ -230,6 +230,9 @@ class Epochs {
     /// O(1), or a few scans of all threads.
     [[nodiscard, gnu::always_inline]] bool reserve() { return !short_ || refill(); }
 
+    /// Returns the number of blocks in this thread's batches that are full and wait for other threads.
+    [[nodiscard]] u64 waiting() const { return slot_->waiting; }
+
     /// Takes a block that can no longer be found, to free it after the grace period. After a successful reserve it
     /// never fails, for as many blocks as one attempt can retire. O(1), and a scan of all threads once in kBatch calls
     /// or in kMostBatchBytes.

@@ -28,6 +28,7 @@ struct TierCounters {
   u64 far_bytes_written = 0;
   u64 promotions = 0;  ///< moves to near memory
   u64 demotions = 0;   ///< moves to far memory
+  u64 looks = 0;       ///< at values in near memory, by the hand that seeks cold ones
   u64 late_moves = 0;  ///< copies that came too late, since the value was replaced or erased
   u64 near_full = 0;   ///< values that near memory had no room for
   u64 moving_ns = 0;   ///< time of moves, and of the hand that looks for cold values
@@ -41,6 +42,7 @@ struct TierCounters {
                       CounterField{"far_bytes_written", &C::far_bytes_written},
                       CounterField{"promotions", &C::promotions},
                       CounterField{"demotions", &C::demotions},
+                      CounterField{"looks", &C::looks},
                       CounterField{"late_moves", &C::late_moves},
                       CounterField{"near_full", &C::near_full},
                       CounterField{"moving_ns", &C::moving_ns}};
