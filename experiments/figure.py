@@ -255,15 +255,12 @@ def said_of(experiment, number, measured, gaps):
     return [*lines, *missing.lines(gaps, experiment, number), *spread]
 
 
-def chart(experiment, number, drawn, gaps, look):
-    """Returns a panel with its title."""
-    panel = experiment.panels[number]
-    points, known = points_of(panel, number, drawn, bool(experiment.machine)), known_of(panel)
-    below = said_of(experiment, number, [row for row in drawn if row["panel"] == number], gaps)
+def titled(panel, points, known, lines, look):
+    """Returns a panel with its title, and with lines of text below the title."""
     return altair.vconcat(*with_legend(panel, points, known, look), spacing=look.font / 2).properties(
         title=altair.TitleParams(
             panel.title,
-            subtitle=[line for text in below for line in wrapped(text, look.width + 40, look.small)] or altair.Undefined,
+            subtitle=[line for text in lines for line in wrapped(text, look.width + 40, look.small)] or altair.Undefined,
             anchor="start",
             offset=6,
             fontSize=look.font + 1,
@@ -273,19 +270,32 @@ def chart(experiment, number, drawn, gaps, look):
     )
 
 
+def chart(experiment, number, drawn, gaps, look):
+    """Returns a panel with its title."""
+    panel = experiment.panels[number]
+    points, known = points_of(panel, number, drawn, bool(experiment.machine)), known_of(panel)
+    below = said_of(experiment, number, [row for row in drawn if row["panel"] == number], gaps)
+    return titled(panel, points, known, below, look)
+
+
+def save_charts(title, charts, lines, look, folder, name, suffixes=("svg", "png")):
+    """Writes name.svg and so on into the folder: the charts in columns below the title, and lines of text below them."""
+    across = min(len(charts), COLUMNS)
+    width = across * (look.width + 60)
+    panels = altair.concat(*charts, columns=across, spacing=30).resolve_scale(**APART).properties(
+        title=altair.TitleParams(wrapped(title, width, look.font + 4), anchor="start", offset=10, fontSize=look.font + 4)
+    )
+    picture = whole([panels, notes(lines, look, width)], look, spacing=15)
+    for suffix in suffixes:
+        picture.save(folder / f"{name}.{suffix}", **({"ppi": 144} if suffix == "png" else {}))
+
+
 def save(experiment, drawn, gaps, machine, folder):
     """Writes figure.svg, .png and .pdf into the folder; page.py writes figure.html there. Returns a line that names all four."""
     look = Look()
     charts = [chart(experiment, number, drawn, gaps, look) for number in range(len(experiment.panels))]
-    across = min(len(charts), COLUMNS)
-    width = across * (look.width + 60)
-    title = wrapped(experiment.title, width, look.font + 4)
-    panels = altair.concat(*charts, columns=across, spacing=30).resolve_scale(**APART).properties(
-        title=altair.TitleParams(title, anchor="start", offset=10, fontSize=look.font + 4)
-    )
-    picture = whole([panels, notes([experiment.source, *experiment.notes(), *machine], look, width)], look, spacing=15)
-    for suffix in ("svg", "png", "pdf"):
-        picture.save(folder / f"figure.{suffix}", **({"ppi": 144} if suffix == "png" else {}))
+    lines = [experiment.source, *experiment.notes(), *machine]
+    save_charts(experiment.title, charts, lines, look, folder, "figure", ("svg", "png", "pdf"))
     return f"figure: {folder}/figure.svg, .png, .pdf, .html"
 
 
