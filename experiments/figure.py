@@ -142,7 +142,8 @@ def x_axis(panel, at):
 
 
 def plot(panel, points, known, look):
-    """The plot of a panel, without its size: lines if x is a quantity, bars side by side if its values are things."""
+    """The plot of a panel, without its size: lines if x is a quantity, bars side by side if its values are things, but markers if y is
+    logarithmic."""
     if not points and not known:
         text = {"text": "There is no number to draw.", "fontSize": look.font, "color": look.ink}
         return altair.Chart(altair.Data(values=[{}])).mark_text(**text)
@@ -167,6 +168,9 @@ def plot(panel, points, known, look):
         line = own.mark_line(strokeWidth=1.5, **moved)
         layers.append(line.encode(**place, y=y("y"), color=tells["color"], strokeDash=tells["strokeDash"]))
         layers.append(markers(ours, look, tells, **moved).encode(**place, y=y("y"), tooltip=tips))
+    elif panel.y_log:   # a bar would begin at 0
+        layers.append(own.mark_rule(opacity=0.6).encode(**spread, color=tells["color"]))
+        layers.append(markers(ours, look, tells).encode(**place, y=y("y"), tooltip=tips))
     else:
         bar = own.mark_bar(stroke=look.ink, strokeWidth=0.5)
         layers.append(bar.encode(**place, y=y("y"), fill=tells["fill"], tooltip=tips))
@@ -210,10 +214,10 @@ def legend(panel, points, known, look):
     if panel.joined and lined:
         line = at("left", altair.X, lined).mark_rule(strokeWidth=1.5).encode(x2="right:Q")
         layers.append(line.encode(color=tells["color"], strokeDash=tells["strokeDash"]))
-    elif lined:
+    elif lined and not panel.y_log:
         bar = at("mid", altair.X, lined).mark_square(size=look.font * 10, stroke=look.ink, strokeWidth=0.5, opacity=1)
         layers.append(bar.encode(fill=tells["fill"]))
-    marked = rows if panel.joined else [row for row in rows if row["curve"] not in ours]
+    marked = rows if panel.joined or panel.y_log else [row for row in rows if row["curve"] not in ours]
     if marked:
         where = {"x": altair.X("mid:Q", scale=None, axis=None), "y": altair.Y("y:Q", scale=None, axis=None)}
         layers.append(markers(marked, look, tells).encode(**where))
