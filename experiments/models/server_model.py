@@ -140,6 +140,11 @@ def lifetime(values, machine, busy):
     return purchase(values, machine) + watts(values, machine, busy) / W_PER_KW * hours * values["energy.price"] * values["energy.overhead"]
 
 
+def gain(values, load, shards, machine="hybrid", than="small"):
+    """Returns by how many percent a machine serves more operations a second than another with as many shards."""
+    return PERCENT * (outcome(values, machine, load, shards).rate / outcome(values, than, load, shards).rate - 1)
+
+
 def cheaper(values, cost=purchase, machine="hybrid", than="large"):
     """Returns by how many percent a machine costs less than another."""
     return PERCENT * (1 - cost(values, machine) / cost(values, than))

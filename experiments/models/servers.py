@@ -149,8 +149,7 @@ class Estimates:
     @functools.cache
     def gain(self, load, shards, machine="hybrid", than="small"):
         """Returns by how many percent a machine serves more than another."""
-        rate = lambda values, machine: model.outcome(values, machine, load, shards).rate
-        return self.of(lambda values: model.PERCENT * (rate(values, machine) / rate(values, than) - 1))
+        return self.of(lambda values: model.gain(values, load, shards, machine, than))
 
     @functools.cache
     def cost(self, machine, with_energy):
@@ -185,6 +184,12 @@ class Estimates:
         """Returns the price of far memory below which it pays, in $/GB; None if it would not if it were free."""
         value, low, high = self.of(lambda values: model.break_even(values | {"far.latency": latency}, load, self.full, than))
         return (value, max(0, low), high) if value >= 0 else None
+
+    def movers(self, compute):
+        """Returns the inputs that move compute(values) most, each alone: (name, at its least, at its most), the widest first."""
+        ends = [(name, *(compute(self.values | {name: end}) for end in (row.low, row.high)))
+                for name, row in self.inputs.rows.items() if not isinstance(row.value, tuple) and row.low < row.high]
+        return sorted((of for of in ends if of[1] != of[2]), key=lambda of: -abs(of[1] - of[2]))
 
     def needed(self):
         """Returns for each price what it would have to be for the published ends, alone: name -> (for the least, for the most)."""
@@ -240,6 +245,12 @@ def report(estimates):
     lines += ["", f"hybrid over small, throughput at most: {shown(best[0])} % more, {best[1]} with {best[2]} shards; published up to "
               f"{values['published.gain_most']:g} % [{rows['published.gain_most'].tag}]"]
     lines += ["P95: none; counts say how many look-ups miss, and not which operation they are of (published: up to 20 % lower)"]
+    first = estimates.loads[0]
+    gain = lambda values: model.gain(values, first, estimates.full["hybrid"])
+    for said, compute in (("hybrid cheaper than large, a server", model.cheaper),
+                          (f"hybrid over small, {first.name} with {estimates.full['hybrid']} shards, throughput", gain)):
+        moves = "; ".join(f"{name} {low:.1f} to {high:.1f}" for name, low, high in estimates.movers(compute))
+        lines += ["", f"{said}, %, with one input at its least and at its most, the widest first: {moves}"]
     for than in ("small", "large"):
         lines += ["", f"price of far memory, $/GB, below which an operation/s costs less than on {than}, by latency in ns; all flash in use"]
         for load in estimates.loads:

@@ -151,6 +151,19 @@ class Results(unittest.TestCase):
         self.assertIn("the cost table of the paper, with its processor, drives and prices, was not seen", text)
         self.assertRegex(text, r"far\.price +[0-9.]+ and [0-9.]+ \$/GB; ours is 4\.51")
 
+    def test_the_manual_has_these_numbers(self):
+        page = (EXPERIMENTS.parent / "docs/model_servers.md").read_text()
+        numbers = [f"| {value:.1f} (" for value, _, _ in self.estimates.cheaper().values()]
+        numbers += [f" {end:,.2f} |" for ends in self.estimates.needed().values() for end in ends if end is not None]
+        first = self.estimates.loads[0]
+        numbers += [f" {model.outcome(self.estimates.values, machine, load, shards).rate / 1e3:,.0f} (" for machine in model.MACHINES
+                    for load, shards in (*((load, 32) for load in self.estimates.loads), (first, 16))]
+        gains = [str(round(self.estimates.gain(first, shards)[0])) for shards in (4, 8, 16, 32)]
+        numbers += [f"{', '.join(gains[:-1])} and {gains[-1]} %"]
+        numbers += [f"{self.estimates.values[f'cost.{cost}']:.1f} us" for cost in ("operation", "miss")]
+        self.assertGreater(len(numbers), 30)
+        self.assertEqual([number for number in numbers if number not in page], [])
+
     def test_weak_tags_show(self):
         text = servers.report(self.estimates)
         for name, row in inputs().rows.items():

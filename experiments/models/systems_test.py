@@ -112,6 +112,17 @@ class Published(unittest.TestCase):
         self.assertGreater(len(drawn), 60)
         self.assertEqual(drawn - known, set())
 
+    def test_the_manual_has_these_rows(self):
+        page = (TREE / "docs/model_systems.md").read_text().splitlines()
+        for row in self.rows:
+            (line,) = [line for line in page if line.startswith(f"| {row.name} |")]
+            cells = [cell.strip() for cell in line.strip("|").split("|")]
+            pairs = [systems.pair(row, number) for number in ("mops", "kops_w", "nic_kops_w", "us")]
+            self.assertEqual(cells[1:5] + cells[7:], ["" if text == "-" else text for text in pairs] + [row.kind])
+            shown = [number for text in cells[5:7] if text for number in map(float, text.split("/"))]
+            watts = [row.median(way, number) for number in ("watts", "nic_watts") for way in systems.WAYS]
+            self.assertEqual(set(shown), {round(number) for number in watts if number is not None})
+
     def test_a_table_with_a_wrong_number_is_refused(self):
         text = (TREE / "experiments/models/systems.toml").read_text()
         with tempfile.TemporaryDirectory() as folder:
