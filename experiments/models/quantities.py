@@ -14,7 +14,7 @@ A file of them is TOML. A table with a `unit` is a row, and other tables group r
 import random
 import re
 import tomllib
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from input_error import InputError
 
@@ -27,7 +27,8 @@ TAGS = {
     "A": "arithmetic on other rows",
     "R": "recalled, and not looked up",
     "H": "assumed",
-    "C": "chosen: what is shown, and no fact",
+    "C": "computed from numbers of the same row",
+    "O": "our choice of what is shown, and no fact",
 }
 WEAK = ("A", "R", "H")   # tags that a table must show
 DATE = re.compile(r"\d{4}(-\d\d){0,2}")
@@ -147,11 +148,6 @@ def span(values):
     """Returns the ends of the interval that has nine tenths of the values."""
     ordered = sorted(values)
     return tuple(ordered[round(end * (len(ordered) - 1))] for end in SPAN)
-
-
-def with_value(row, value):
-    """Returns an exact row with another value."""
-    return replace(row, value=value, low=value, high=value)
 
 
 def table(rows):

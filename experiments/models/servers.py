@@ -97,7 +97,8 @@ def read_counts(path):
     for name in dict.fromkeys(load for load, _ in totals):
         of = sorted((share, *counts) for (load, share), counts in totals.items() if load == name)
         shares, lookups, misses, operations = zip(*of, strict=True)
-        loads.append(Load(name, shares, tuple(1 - missed / asked for missed, asked in zip(misses, lookups, strict=True)), sum(lookups) / sum(operations)))
+        hits = tuple(1 - missed / asked for missed, asked in zip(misses, lookups, strict=True))
+        loads.append(Load(name, shares, hits, sum(lookups) / sum(operations)))
     if not loads:
         raise InputError(f"--counts: '{path}' has no counts")
     return loads
@@ -206,12 +207,8 @@ def shown(estimate, digits=0):
     return "none" if estimate is None else f"{estimate[0]:,.{digits}f} ({estimate[1]:,.{digits}f} to {estimate[2]:,.{digits}f})"
 
 
-def report(estimates):
-    """Returns the text of all estimates."""
-    values, rows = estimates.values, estimates.inputs.rows
-    lines = ["inputs: value (spread) unit [tag] date: source", *quantities.table(rows)]
-    lines += ["", "tags: " + "; ".join(f"{tag} {said}" for tag, said in quantities.TAGS.items())]
-    lines += ["", f"{'thousand operations/s':31} {'small':>36} {'hybrid':>36} {'large':>36}"]
+def throughput_lines(estimates):
+    lines = [f"{'thousand operations/s':31} {'small':>36} {'hybrid':>36} {'large':>36}"]
     for load in estimates.loads:
         for shards in estimates.shards:
             cells = []
@@ -220,43 +217,75 @@ def report(estimates):
                     cells.append(f"holds {estimates.full[machine]} shards")
                     continue
                 rate = [each / 1e3 for each in estimates.rate(machine, load, shards)]
-                out = model.outcome(values, machine, load, shards)
+                out = model.outcome(estimates.values, machine, load, shards)
                 cells.append(f"{shown(rate)} {out.limit}{'' if out.counted else '*'}")
             lines.append(f"{load.name:20} {shards:3} shards {cells[0]:>36} {cells[1]:>36} {cells[2]:>36}")
-    lines.append(f"with the limit, one of {', '.join(model.LIMITS)}; * a cache is smaller or larger than all that were counted")
-    lines += ["", f"{'machine':10} {'shards':>6} {'purchase, $':>24} {'with energy, $':>24}" + "".join(f"{f'W, {load.name}':>26}{'Kops/W':>20}" for load in estimates.loads)]
+    limits = ", ".join(model.LIMITS)
+    return [*lines, f"with the limit, one of {limits}; * a cache is smaller or larger than all that were counted"]
+
+
+def cost_lines(estimates):
+    power = "".join(f"{f'W, {load.name}':>26}{'Kops/W':>20}" for load in estimates.loads)
+    lines = [f"{'machine':10} {'shards':>6} {'purchase, $':>24} {'with energy, $':>24}{power}"]
     for machine in MACHINES:
         costs = [estimates.cost(machine, with_energy) for with_energy in (False, True)]
         power = "".join(f"{shown(estimates.watts(machine, load)):>26}{shown(estimates.kops_w(machine, load), 2):>20}" for load in estimates.loads)
         lines.append(f"{machine:10} {estimates.full[machine]:6} {shown(costs[0]):>24} {shown(costs[1]):>24}{power}")
-    least, most = values["published.cheaper_least"], values["published.cheaper_most"]
-    lines += ["", f"hybrid cheaper than large, %: published {least:g} to {most:g} [{rows['published.cheaper_least'].tag}]"]
+    return lines
+
+
+def saving_lines(estimates):
+    least, most = (estimates.inputs.rows[f"published.cheaper_{end}"] for end in ("least", "most"))
     found = estimates.cheaper()
-    lines += [f"  {name:34} {shown(estimate, 1)}" for name, estimate in found.items()]
-    off = max(least - found[SERVER][0], found[SERVER][0] - most, 0)
-    lines.append(f"  {SERVER} is {f'{off:.1f} points away' if off else 'inside'}, but {'; '.join(MISSING)}")
-    lines += ["", f"what one price would have to be for {least:g} and {most:g} %, all else as it is"]
+    off = max(least.value - found[SERVER][0], found[SERVER][0] - most.value, 0)
+    lines = [f"hybrid cheaper than large, %: published {least.value:g} to {most.value:g} [{least.tag}]",
+             *(f"  {name:34} {shown(estimate, 1)}" for name, estimate in found.items()),
+             f"  {SERVER} is {f'{off:.1f} points away' if off else 'inside'}, but {'; '.join(MISSING)}",
+             "", f"what one price would have to be for {least.value:g} and {most.value:g} %, all else as it is"]
     for name, ends in estimates.needed().items():
-        row = rows[name]
-        ends_text = " and ".join("no price" if end is None else f"{end:,.2f}" for end in ends)
-        lines.append(f"  {name:18} {ends_text} {row.unit}; ours is {row.value:,.2f} ({row.low:,.2f} to {row.high:,.2f}) [{row.tag}]")
-    best = max((estimates.gain(load, shards), load.name, shards) for load in estimates.loads for shards in estimates.shards
-               if shards <= min(estimates.full["small"], estimates.full["hybrid"]))
-    lines += ["", f"hybrid over small, throughput at most: {shown(best[0])} % more, {best[1]} with {best[2]} shards; published up to "
-              f"{values['published.gain_most']:g} % [{rows['published.gain_most'].tag}]"]
-    lines += ["P95: none; counts say how many look-ups miss, and not which operation they are of (published: up to 20 % lower)"]
-    first = estimates.loads[0]
-    gain = lambda values: model.gain(values, first, estimates.full["hybrid"])
-    for said, compute in (("hybrid cheaper than large, a server", model.cheaper),
-                          (f"hybrid over small, {first.name} with {estimates.full['hybrid']} shards, throughput", gain)):
+        row = estimates.inputs.rows[name]
+        text = " and ".join("no price" if end is None else f"{end:,.2f}" for end in ends)
+        lines.append(f"  {name:18} {text} {row.unit}; ours is {row.value:,.2f} ({row.low:,.2f} to {row.high:,.2f}) [{row.tag}]")
+    return lines
+
+
+def gain_lines(estimates):
+    published, p95 = (estimates.inputs.rows[f"published.{name}_most"] for name in ("gain", "p95"))
+    fitting = [shards for shards in estimates.shards if shards <= min(estimates.full["small"], estimates.full["hybrid"])]
+    gain, load, shards = max((estimates.gain(load, shards), load.name, shards) for load in estimates.loads for shards in fitting)
+    return [f"hybrid over small, throughput at most: {shown(gain)} % more, {load} with {shards} shards; published up to {published.value:g} % "
+            f"[{published.tag}]",
+            "P95: none; counts say how many look-ups miss, and not which operation they are of; published up to "
+            f"{p95.value:g} % lower [{p95.tag}]"]
+
+
+def mover_lines(estimates):
+    load, shards = estimates.loads[0], estimates.full["hybrid"]
+    compared = {"hybrid cheaper than large, a server": model.cheaper,
+                f"hybrid over small, {load.name} with {shards} shards, throughput": lambda values: model.gain(values, load, shards)}
+    lines = []
+    for said, compute in compared.items():
         moves = "; ".join(f"{name} {low:.1f} to {high:.1f}" for name, low, high in estimates.movers(compute))
-        lines += ["", f"{said}, %, with one input at its least and at its most, the widest first: {moves}"]
+        lines.append(f"{said}, %, with one input at its least and at its most, the widest first: {moves}")
+    return lines
+
+
+def price_lines(estimates):
+    lines = []
     for than in ("small", "large"):
-        lines += ["", f"price of far memory, $/GB, below which an operation/s costs less than on {than}, by latency in ns; all flash in use"]
+        lines.append(f"price of far memory, $/GB, below which an operation/s costs less than on {than}, by latency in ns; all flash in use")
         for load in estimates.loads:
-            at = [f"{latency:g}: {shown(estimates.break_even(load, latency, than), 1)}" for latency in values["axis.latency"]]
+            at = [f"{latency:g}: {shown(estimates.break_even(load, latency, than), 1)}" for latency in estimates.values["axis.latency"]]
             lines.append(f"  {load.name:18} {'; '.join(at)}")
-    return "\n".join(lines) + "\n"
+    return lines
+
+
+def report(estimates):
+    """Returns the text of all estimates, which begins with the inputs."""
+    tags = "; ".join(f"{tag} {said}" for tag, said in quantities.TAGS.items())
+    parts = [["inputs: value (spread) unit [tag] date: source", *quantities.table(estimates.inputs.rows)], [f"tags: {tags}"],
+             *(lines(estimates) for lines in (throughput_lines, cost_lines, saving_lines, gain_lines, mover_lines, price_lines))]
+    return "\n\n".join("\n".join(lines) for lines in parts) + "\n"
 
 
 def document(estimates):
@@ -278,6 +307,7 @@ def document(estimates):
     return {
         "status": "modelled",
         "inputs": {name: vars(row) for name, row in estimates.inputs.rows.items()},
+        "published": {name: row.value for name, row in estimates.inputs.rows.items() if name.startswith("published.")},
         "throughput": throughput,
         "cost": {machine: {"purchase_usd": value(estimates.cost(machine, False)), "lifetime_usd": value(estimates.cost(machine, True))}
                  for machine in MACHINES},
@@ -334,8 +364,8 @@ def price_panels_of(estimates):
         notes = ["below a curve the hybrid gives an operation a second for fewer dollars; curves have Optane's bandwidth"]
         if never:
             notes.append(f"left out: {', '.join(never.values())}: far memory would not pay if it were free")
-        panels.append((charts.panel(f"Far memory pays beside {than}", "latency of far memory, ns", values["axis.latency"], "its price, US dollars a GB",
-                                    scale="log", beside=media, note="; ".join(notes)), points))
+        panels.append((charts.panel(f"Far memory pays beside {than}", "latency of far memory, ns", values["axis.latency"],
+                                    "its price, US dollars a GB", scale="log", beside=media, note="; ".join(notes)), points))
     return panels
 
 

@@ -1,6 +1,7 @@
 """The model of servers. Run by CTest; by hand: python3 experiments/models/servers_test.py"""
 import ast
 import contextlib
+import dataclasses
 import functools
 import io
 import json
@@ -26,7 +27,12 @@ DRAWN = 40
 
 def few_draws(inputs):
     """Returns the inputs with two draws, which are fast."""
-    return servers.Inputs(inputs.rows | {"draws.number": quantities.with_value(inputs.rows["draws.number"], 2)}, inputs.loads)
+    return servers.Inputs(inputs.rows | {"draws.number": exact(inputs.rows["draws.number"], 2)}, inputs.loads)
+
+
+def exact(row, value):
+    """Returns a row with another value, and no spread."""
+    return dataclasses.replace(row, value=value, low=value, high=value)
 
 
 @functools.cache
@@ -198,14 +204,14 @@ class Results(unittest.TestCase):
 
         base = few_draws(inputs())
         # One load and one latency are enough, and faster.
-        base.rows["axis.latency"] = quantities.with_value(base.rows["axis.latency"], (100, 12800))
+        base.rows["axis.latency"] = exact(base.rows["axis.latency"], (100, 12800))
         before = everything(base)
         unused = []
         for name, row in base.rows.items():
             change = lambda value: value * 0.8 if value else 64
             value = tuple(map(change, row.value)) if isinstance(row.value, tuple) else change(row.value)
             value = 3 if name in ("draws.number", "draws.seed", "machine.large.sockets", "machine.small.sockets", "machine.hybrid.sockets") else value
-            rows = base.rows | {name: quantities.with_value(row, value)}
+            rows = base.rows | {name: exact(row, value)}
             loads = servers.published_loads(quantities.values_of(rows)) if name.startswith(("load.", "mixgraph.")) else base.loads
             if name in ("mixgraph.ops", "load.prefix_dist"):
                 rows |= servers.fitted(rows)
@@ -254,7 +260,8 @@ class Prices(Folder):
 
     def test_wrong_input_is_one_line_and_status_two(self):
         path = self.file(self.ROW.replace("$/GB", "EUR"))
-        for words, said in (([f"--prices={path}"], "the unit is '$/GB'"), (["--prices=/no/such"], "'/no/such' cannot be read"), (["--price=x"], "'--price=x' has no meaning"),
+        for words, said in (([f"--prices={path}"], "the unit is '$/GB'"), (["--prices=/no/such"], "'/no/such' cannot be read"),
+                            (["--price=x"], "'--price=x' has no meaning"),
                             (["--out=/a", "--out=/b"], "--out is given twice"), (["--counts=/no/such"], "--counts: '/no/such' cannot be read")):
             done = subprocess.run([sys.executable, "-B", "-c", COMMAND, str(EXPERIMENTS), *words], capture_output=True, text=True, check=False)
             self.assertEqual((done.returncode, done.stdout, done.stderr.count("\n")), (2, "", 1), done.stderr)
@@ -267,7 +274,8 @@ class Counts(Folder):
         return json.dumps({"round": 1, "point": {"load": load, "variant": variant, "shards": shards}, "outcome": outcome}) + "\n"
 
     def test_counts_of_a_tier_become_a_load(self):
-        text = self.line("10%", 200) + self.line("100", 200) + self.line("4%+far=model:optane,size=160,promote=2", 0) + self.line("2%", 50, "other", 2)
+        text = "".join((self.line("10%", 200), self.line("100", 200), self.line("4%+far=model:optane,size=160,promote=2", 0),
+                        self.line("2%", 50, "other", 2)))
         first, other = servers.read_counts(self.file(text, "results.jsonl"))
         self.assertEqual((first.name, first.shares, first.hits), ("prefix-dist", (0.1, 0.2), (0.5, 1)))
         self.assertEqual(first.lookups, (400 + 400 + 200) / 300)
@@ -280,8 +288,9 @@ class Counts(Folder):
 
     def test_lines_without_counts_are_refused(self):
         good = self.line("10%", 1)
-        for text, said in ((good + "{}\n", "line 2: no counts of ./bench tier; its outcome has database_bytes"), (good.replace("10%", "10 GB"), "'10 GB' is no size"),
-                           (good.replace('"gets": 90', '"gets": "90"'), "no counts"), (good.replace('"misses": 1', '"misses": -1'), "no counts"), ("", "has no counts")):
+        for text, said in ((good + "{}\n", "line 2: no counts of ./bench tier; its outcome has database_bytes"),
+                           (good.replace("10%", "10 GB"), "'10 GB' is no size"), (good.replace('"gets": 90', '"gets": "90"'), "no counts"),
+                           (good.replace('"misses": 1', '"misses": -1'), "no counts"), ("", "has no counts")):
             with self.assertRaisesRegex(InputError, said):
                 servers.read_counts(self.file(text, "results.jsonl"))
 

@@ -5,8 +5,8 @@
 KV-Direct (Li et al., SOSP 2017) is a key-value store in a programmable network card (NIC). Its table compares it with nine other systems. This
 quotes the table: throughput, operations for a watt, latency and kind. It adds the watts that the table implies (throughput over operations for
 a watt), and says where the table's rows do not fit each other. Nothing published is reproduced here. The inputs are
-experiments/models/systems.toml; the column `tag` says how well a row is known: S stated by the authors, C the same divided by the same, M
-measured in this project.
+experiments/models/systems.toml; the column `tag` says how well a row is known: S stated by the authors, C computed from numbers of the
+row, M measured in this project.
 
 RESULTS are results of this machine: files of --json or folders of --out, and results.jsonl of experiments/multiget. A run of lookups is a GET;
 one of updates, upserts or inserts is a PUT; other runs have no row, and a line on the error stream says so. Runs of one point are one row: its
@@ -110,9 +110,10 @@ def mismatches(rows, uniform):
     one, ten = by_name["KV-Direct"], by_name["KV-Direct, 10 NICs"]
     times = [ten.median(way, "mops") / one.median(way, "mops") for way in WAYS]
     own = [uniform["cards"] * uniform[f"{way}_mops"] for way in WAYS]
-    lines = [f"{uniform['cards']} NICs give {times[0]:.1f} (GET) and {times[1]:.1f} (PUT) times the row of one NIC, and {ten.median('get', 'mops'):g} and "
-             f"{ten.median('put', 'mops'):g} Mops; {uniform['cards']} times one NIC under uniform keys would be {own[0]:g} and {own[1]:g} [{uniform['tag']}]. So the row of "
-             "ten looks uniform, and that of one is under Zipf .99: they are not to be divided"]
+    cards, lines = uniform["cards"], []
+    lines.append(f"{cards} NICs give {times[0]:.1f} (GET) and {times[1]:.1f} (PUT) times the row of one NIC, and {ten.median('get', 'mops'):g} and "
+                 f"{ten.median('put', 'mops'):g} Mops; {cards} times one NIC under uniform keys would be {own[0]:g} and {own[1]:g} [{uniform['tag']}]. "
+                 "So the row of ten looks uniform, and that of one is under Zipf .99: they are not to be divided")
     for row in rows:
         for number, said in (("watts", ""), ("nic_watts", " of the NIC alone")):
             watts = [row.median(way, number) for way in WAYS]
@@ -236,50 +237,71 @@ def measured(paths):
 
 
 COLUMNS = (("Mops", "mops"), ("Kops/W", "kops_w"), ("NIC alone", "nic_kops_w"), ("us", "us"), ("W", "watts"), ("NIC W", "nic_watts"))
+LEGEND = ("Mops: million operations a second; Kops/W: thousand operations a second and watt; NIC alone: the same by the NIC's power alone; us: "
+          "latency; W: implied watts of published rows [C], RAPL's of ours")
 
 
 def pair(row, number):
     """Returns the numbers of GET and PUT as text, `-` for none, or one number if they are the same when rounded."""
-    texts = [f"{value:,.4g}" if (value := row.median(way, number)) is not None and value < W_PER_KW else "-" if value is None else f"{value:,.0f}"
-             for way in WAYS]
+    text = lambda value: "-" if value is None else f"{value:,.4g}" if value < W_PER_KW else f"{value:,.0f}"
+    texts = [text(row.median(way, number)) for way in WAYS]
     return texts[0] if texts[0] == texts[1] else "/".join(texts)
+
+
+def table_lines(rows):
+    wide = max(len(row.name) for row in rows) + 1
+    lines = [f"{'GET/PUT':{wide}}" + "".join(f"{title:>13}" for title, _ in COLUMNS) + "  tag   comment"]
+    for row in rows:
+        tag = f"{row.tag}, C" if row.tag == "S" else row.tag
+        lines.append(f"{row.name:{wide}}" + "".join(f"{pair(row, number):>13}" for _, number in COLUMNS) + f"  {tag:5} {row.kind}")
+    return lines
+
+
+def missing_lines(ours):
+    """Returns lines with the columns that this machine's rows lack, by the reason."""
+    missing = {}
+    for title, number in COLUMNS:
+        for reason in why_without(ours, number):
+            missing.setdefault(reason, []).append(title)
+    lines = [f"  {', '.join(titles)}: {reason}" for reason, titles in missing.items()]
+    return ["not in this machine's rows", *lines] if lines else []
+
+
+def why_without(ours, number):
+    """Returns the reasons why rows lack a number."""
+    return sorted({row.reasons[way, number] for row in ours for way in WAYS if row.median(way, number) is None and (way, number) in row.reasons})
 
 
 def report(rows, ours, uniform):
     """Returns the text of all rows."""
-    wide = max(len(row.name) for row in (*rows, *ours)) + 1
-    lines = [f"{'GET/PUT':{wide}}" + "".join(f"{title:>13}" for title, _ in COLUMNS) + "  tag   comment"]
-    for row in (*rows, *ours):
-        tag = f"{row.tag}, C" if row.tag == "S" else row.tag
-        lines.append(f"{row.name:{wide}}" + "".join(f"{pair(row, number):>13}" for _, number in COLUMNS) + f"  {tag:5} {row.kind}")
-    lines += ["", "Mops: million operations a second; Kops/W: thousand operations a second and watt; NIC alone: the same by the NIC's power alone; us: "
-              "latency; W: implied watts of published rows [C], RAPL's of ours", f"tags: {'; '.join(f'{tag} {quantities.TAGS[tag]}' for tag in 'SDM')}; "
-              "C computed from a row's own numbers", RAPL]
-    lines += ["", "published rows that do not fit each other", *(f"  {line}" for line in mismatches(rows, uniform))]
-    missing = {(row.reasons[way, key], title) for row in ours for way in WAYS for title, key in COLUMNS
-               if row.median(way, key) is None and (way, key) in row.reasons}
-    if missing:
-        lines += ["", "not in this machine's rows"]
-        for reason in sorted({reason for reason, _ in missing}):
-            lines.append(f"  {', '.join(title for title, key in COLUMNS if (reason, title) in missing)}: {reason}")
-    lines += ["", "sources", *(f"  {row.name}: {row.source}" for row in rows)]
-    return "\n".join(lines) + "\n"
+    tags = "; ".join(f"{tag} {quantities.TAGS[tag]}" for tag in "SCDM")
+    parts = [table_lines([*rows, *ours]), [LEGEND, f"tags: {tags}", RAPL],
+             ["published rows that do not fit each other", *(f"  {line}" for line in mismatches(rows, uniform))], missing_lines(ours),
+             ["sources", *(f"  {row.name}: {row.source}" for row in rows)]]
+    return "\n\n".join("\n".join(lines) for lines in parts if lines) + "\n"
+
+
+PANELS = (
+    ("Throughput", "million operations a second", "mops", True),
+    ("Operations for a watt", "thousand operations a second and watt", "kops_w", True),
+    ("The same, the NIC's power alone", "thousand operations a second and watt", "nic_kops_w", True),
+    ("Latency", "microseconds", "us", True),
+    ("Watts: implied (published), RAPL's packages (measured)", "watts", "watts", False),
+)   # title, title of y, number, whether y is logarithmic
 
 
 def panels_of(rows, ours):
     """Returns the panels of the figure, each with its points."""
-    titles = (("Throughput", "million operations a second", "mops", True), ("Operations for a watt", "thousand operations a second and watt", "kops_w", True),
-              ("The same, the NIC's power alone", "thousand operations a second and watt", "nic_kops_w", True), ("Latency", "microseconds", "us", True),
-              ("Watts: implied (published), RAPL's packages (measured)", "watts", "watts", False))
     panels = []
-    for title, y_title, number, y_log in titles:
-        beside = [(f"{way.upper()}, published", [(row.name, row.median(way, number)) for row in rows if row.median(way, number) is not None]) for way in WAYS]
+    for title, y_title, number, y_log in PANELS:
+        having = lambda of, way, number=number: [row for row in of if row.median(way, number) is not None]
+        beside = [(f"{way.upper()}, published", [(row.name, row.median(way, number)) for row in found]) for way in WAYS if (found := having(rows, way))]
         points = [charts.point(f"{way.upper()}, this machine", row.name, row.median(way, number), *row.span(way, number))
-                  for row in ours for way in WAYS if row.median(way, number) is not None]
-        x = [row.name for row in (*rows, *ours) if any(row.median(way, number) is not None for way in WAYS)]
-        without = sorted({row.reasons[way, number] for row in ours for way in WAYS if row.median(way, number) is None and (way, number) in row.reasons})
+                  for row in ours for way in WAYS if having([row], way)]
+        x = [row.name for row in (*rows, *ours) if any(having([row], way) for way in WAYS)]
+        without = why_without(ours, number)
         note = f"this machine: {'; '.join(without)}" if without and not points else ""
-        panels.append((charts.panel(title, "system", x, y_title, y_log=y_log, beside=[of for of in beside if of[1]], note=note), points))
+        panels.append((charts.panel(title, "system", x, y_title, y_log=y_log, beside=beside, note=note), points))
     return panels
 
 
@@ -293,7 +315,8 @@ def main(arguments):
     document = {"rows": [row.document() for row in (*rows, *ours)], "mismatches": mismatches(rows, uniform), "rapl": RAPL}
     (folder / "systems.json").write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
     print(f"wrote {folder}/systems.json")
-    notes = [f"Hollow marks are quoted from: {rows[0].source.partition(';')[0]}. Nothing published is reproduced here.", *mismatches(rows, uniform), RAPL + "."]
+    quoted = rows[0].source.partition(";")[0]
+    notes = [f"Hollow marks are quoted from: {quoted}. Nothing published is reproduced here.", *mismatches(rows, uniform), f"{RAPL}."]
     notes += [f"{row.name}: {row.kind}" for row in ours if row.kind.endswith(("noisy", "degraded"))]
     charts.draw(folder, "figure", "KV-Direct and the systems it was compared with", panels_of(rows, ours), notes)
     return 0

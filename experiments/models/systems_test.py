@@ -91,7 +91,7 @@ class Published(unittest.TestCase):
 
     def test_rows_that_do_not_fit_are_said(self):
         lines = systems.mismatches(self.rows, self.uniform)
-        self.assertRegex(lines[0], r"10 NICs give 6\.8 \(GET\) and 5\.4 \(PUT\) times the row of one NIC, and 1220 and 610 Mops; .* 1227 and 613 \[D\]")
+        self.assertRegex(lines[0], r"10 NICs give 6\.8 \(GET\) and 5\.4 \(PUT\) times the row of one NIC, and 1220 and 610 Mops; .*1227 and 613 \[D\]")
         self.assertEqual([line for line in lines if "imply differ" in line], ["HERD: the watts that GET and PUT imply differ: 71 and 83"])
         self.by_name["HERD"].values["put", "kops_w"] = [350]
         self.by_name["HERD"].values["put", "watts"] = [systems.implied_watts(25, 350)]
@@ -153,7 +153,8 @@ class Measured(Folder):
         refused["pmu"]["events"].append({"name": "energy-pkg", "family": "energy", "count": None, "count_reason": "no such event here"})
         none = planted()
         none["pmu"], none["pmu_reason"] = None, "--pmu=off"
-        for document, reason in ((planted(), "the run did not count energy: --pmu=energy"), (refused, "RAPL: no such event here"), (none, "--pmu=off")):
+        for document, reason in ((planted(), "the run did not count energy: --pmu=energy"), (refused, "RAPL: no such event here"),
+                                 (none, "--pmu=off")):
             (row,), _ = self.measured(document)
             for number in ("get_kops_w", "get_watts"):
                 self.assertEqual((row.document()[number], row.document()[f"{number}_reason"]), (None, reason))
@@ -210,8 +211,10 @@ class Measured(Folder):
         for line, said in (({"point": {}}, "not a result"), ({"throughput": {}, "sync": {}}, "is not as harness/result")):
             with self.assertRaisesRegex(InputError, said):
                 self.measured(line)
-        for words, said in ((["/no/such"], "'/no/such' cannot be read"), (["--what"], "'--what' has no meaning here; there are --out=FOLDER and --help")):
-            done = subprocess.run([sys.executable, "-B", "-c", COMMAND, str(TREE / "experiments"), *words], capture_output=True, text=True, check=False)
+        for words, said in ((["/no/such"], "'/no/such' cannot be read"),
+                            (["--what"], "'--what' has no meaning here; there are --out=FOLDER and --help")):
+            command = [sys.executable, "-B", "-c", COMMAND, str(TREE / "experiments"), *words]
+            done = subprocess.run(command, capture_output=True, text=True, check=False)
             self.assertEqual((done.returncode, done.stdout, done.stderr.count("\n")), (2, "", 1), done.stderr)
             self.assertIn(said, done.stderr)
 
