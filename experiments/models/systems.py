@@ -14,7 +14,7 @@ median, with the least and the most. Latency is the mean of timed calls (--laten
 
 Watts of a run are those of whole processor packages by RAPL, which the harness counts with --pmu=energy where the kernel lets it; without,
 they are null with the reason. THEY ARE NOT THE TABLE'S: RAPL leaves out memory, network card, disks, fans and losses of the power supply, and
-has whatever else runs on the package. The table's watts are those of whole servers, or of the card alone; how they were taken was not seen.
+has whatever else runs on the package. How the table's watts were taken was not seen.
 
     --out       a folder, by default experiments/results/model-systems: systems.json (every row; what is missing is null with a reason) and
                 figure.svg, which has the published rows as hollow marks and ours as filled ones
