@@ -19,7 +19,8 @@ draws. experiments/models/server_model.py has the equations. Nothing is fitted t
     --counts    results.jsonl of `./bench tier`: its loads replace the published ones. A line has
                 {"point": {"load": "prefix-dist", "variant": "16Mi+size=16Mi", "shards": 1},
                  "outcome": {"database_bytes": 1, "gets": 1, "puts": 1, "seeks": 1, "near_hits": 1, "far_hits": 1, "misses": 1}}
-                where a variant is the size of near memory and, after +size=, that of far memory: bytes, or % of one shard's database
+                where a variant is the size of near memory and, after +size=, that of far memory: bytes, or % of one shard's database.
+                Lines of one load are added up, whatever else they differ in
     --out       a folder, by default experiments/results/model-servers. It gets servers.json, with every number and the inputs; figure.svg:
                 throughput, cost and power; prices.svg: the price of far memory at which it pays, by its latency
 
