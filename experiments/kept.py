@@ -1,4 +1,4 @@
-"""Experiments whose points no grid describes (model-check, multiget, co-runner, imbalance, slabs): their command line, and the runs that they keep."""
+"""Experiments whose points no grid describes (model-check, multiget, co-runner, imbalance, slabs, dispatch): their command line, and the runs that they keep."""
 import json
 import pathlib
 import random
