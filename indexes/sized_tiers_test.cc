@@ -1,7 +1,9 @@
 // Tests of sized values over two memories (sized_tiers.h). The race finder moves values beside changes
 // (sized_race_test.cc).
 #include <algorithm>
+#include <atomic>
 #include <cmath>
+#include <cstddef>
 #include <deque>
 #include <list>
 #include <map>
@@ -10,6 +12,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <thread>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -381,6 +384,48 @@ TEST_CASE("Two memories answer as one does") {
     compare_with_map<Cuckoo, Rtm<Native>>(rule);
     compare_with_map<Chained, Tiny<Olc<Native>>>(rule);  // each retired block needs a record of its own
   }
+}
+
+TEST_CASE("Threads that read, replace and erase values find whole ones while hands move them") {
+  using Values = Sized<Synchronized<Cuckoo, Olc<Native>, U64Key>>;
+  const MemoryConfig near{.alloc = MemoryConfig::Alloc::kArena, .limit = kMiB};
+  const MemoryConfig far{.alloc = MemoryConfig::Alloc::kArena, .limit = 64 * kMiB};
+  Values index(near, FarMemory{.memory = far}, Spec::parse("olc"), MemoryConfig{});
+  constexpr u64 kKeys = 4000;
+  const auto value = [](u64 key, u64 random) {
+    return std::string(100 + random % 900, static_cast<char>('a' + key % 26));
+  };
+  const auto is_whole = [](u64 key, ByteSpan bytes) {
+    return !bytes.empty() &&
+           std::ranges::all_of(bytes, [&](std::byte byte) { return byte == static_cast<std::byte>('a' + key % 26); });
+  };
+  std::atomic<u64> wrong = 0;
+  const auto work = [&](u64 number) {
+    auto me = index.join();
+    Rng random(test_seed() + number);
+    for (u64 step = 0; step < 15'000; ++step) {
+      const u64 key = random.below(kKeys), kind = random.below(8);
+      const std::string text = value(key, random.below(900));
+      const ByteSpan bytes = std::as_bytes(std::span(text));
+      if (kind == 0) {
+        index.erase(me, key);
+      } else if (kind < 3) {
+        index.upsert(me, key, bytes);
+      } else if (kind == 3) {
+        index.modify(me, key, [&](std::optional<ByteSpan>) { return Change::to(bytes); });
+      } else {
+        index.find(me, key, [&](ByteSpan found) { wrong.fetch_add(!is_whole(key, found), kRelaxed); });
+      }
+    }
+  };
+  std::vector<std::thread> threads;
+  for (u64 number = 0; number < 3; ++number) threads.emplace_back(work, number);
+  for (std::thread& thread : threads) thread.join();
+  CHECK(wrong.load(kRelaxed) == 0);
+  CHECK(index.tier_counters().demotions > 100);
+  CHECK(index.tier_counters().promotions > 100);
+  auto me = index.join();
+  for (u64 key = 0; key < kKeys; ++key) index.erase(me, key);
 }
 
 /// Counts the hits of a cache of so many values that drops the least recently used one.
