@@ -104,7 +104,7 @@ class Answers(Tree):
                 done = self.bench(*arguments)
                 text, _, more = done.stdout.partition("\nIn a clone there are also")
                 self.assertEqual((text, done.returncode), (self.text(topic), 0), done.stderr)
-                self.assertEqual(", verify, serve.\n" in more, topic == "harness", done.stdout)
+                self.assertEqual(", verify, model, serve.\n" in more, topic == "harness", done.stdout)
         for arguments in (["ci", "--help"], ["help", "ci"]):
             with self.subTest(arguments=arguments):
                 done = self.bench(*arguments)
@@ -140,6 +140,44 @@ class Answers(Tree):
     def test_a_built_harness_answers_list(self):
         self.full()
         self.assertIn(": list keys\n", self.bench("list", "keys").stdout)
+
+
+class Models(Tree):
+    """Tests of ./bench model, which builds nothing."""
+
+    def setUp(self):
+        super().setUp()
+        shutil.copy(TREE / "experiments/model.py", self.tree / "experiments/model.py")
+        (self.tree / "experiments/models").mkdir()
+        (self.tree / "experiments/models/kv_direct.py").write_text('"""Help of kv-direct.\n"""\n')
+
+    def test_help_is_that_of_the_command_or_of_a_model(self):
+        for arguments, first in ((["model"], "Derives published"), (["model", "--help"], "Derives published"),
+                                 (["help", "model"], "Derives published"), (["model", "no-such", "--help"], "Derives published"),
+                                 (["model", "kv-direct", "--help"], "Help of kv-direct.\n"),
+                                 (["model", "kv-direct", "x", "-h"], "Help of kv-direct.\n")):
+            with self.subTest(arguments=arguments):
+                done = self.bench(*arguments)
+                self.assertEqual((done.stderr, done.returncode), ("", 0))
+                self.assertTrue(done.stdout.startswith(first), done.stdout)
+                self.assertNotIn('"""', done.stdout)
+        self.assertEqual((self.folder / "calls").read_text(), "")
+
+    def test_a_model_runs_in_the_users_folder_with_the_modules_of_models(self):
+        python = self.tree / "build/python/bin/python"
+        python.parent.mkdir(parents=True)
+        python.write_text('#!/bin/bash\necho "in $PWD: $*"\n')
+        python.chmod(0o755)
+        modules = re.search('^model_modules="(.*)"$', (TREE / "cmake/setup.sh").read_text(), re.MULTILINE)[1]
+        (self.tree / "build/python/models").write_text(modules)
+        done = self.bench("model", "kv-direct", "--seed=2", "--no-install")
+        self.assertEqual(done.stdout, f"in {self.folder}: -B {self.tree}/experiments/model.py kv-direct --seed=2\n", done.stderr)
+        self.assertEqual(done.returncode, 0)
+        self.assertEqual(self.calls(), [])
+        (self.tree / "build/python/models").write_text("others")
+        done = self.bench("model", "kv-direct", "--no-install")
+        self.assertEqual((done.stdout, done.returncode), ("", 2))
+        self.assertEqual(done.stderr, f"bench: models needs build/python with {modules} from PyPI, which --no-install leaves alone\n")
 
 
 class Builds(Tree):

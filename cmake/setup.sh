@@ -7,8 +7,8 @@ bench_packages="g++ cmake ninja-build libfmt-dev nlohmann-json3-dev libhwloc-dev
 
 # Packages that `./test` adds: the test framework, the checker of JSON schemas, git for scratch repositories, objdump for the test of
 # generated code, pkg-config for the installed package, an emulated machine with four NUMA nodes, liburing for the server,
-# libmemkind for far memory in files, and RocksDB with its db_bench for the tier.
-test_packages="catch2 python3 python3-jsonschema git binutils pkgconf qemu-system-x86 busybox-static cpio liburing-dev
+# libmemkind for far memory in files, RocksDB with its db_bench for the tier, and numpy for what is derived.
+test_packages="catch2 python3 python3-jsonschema python3-numpy git binutils pkgconf qemu-system-x86 busybox-static cpio liburing-dev
   libmemkind-dev librocksdb-dev rocksdb-tools"
 # Packages that `./test --all` adds: Go, unless there is another one, for a second checker of histories; Slurm, for a cluster on this
 # machine; GNU parallel, for two hosts on this machine; and what the key-value server is tested by. An ssh server, which some of these
@@ -27,6 +27,9 @@ original_sources="memcached redis"
 # `./bench experiment` adds virtual environments of Debian's Python, and modules of PyPI that draw figures.
 experiment_packages="python3-venv"
 experiment_modules="altair>=5.5,<7 vl-convert-python>=1.7,<2"
+
+# `./bench model` adds modules of PyPI that compute. Its tests have Debian's.
+model_modules="numpy>=1.24,<3"
 
 # `./bench export` adds Python and, for --format=parquet, a module of PyPI that writes Parquet.
 export_packages="python3"
