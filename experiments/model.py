@@ -5,7 +5,7 @@
 
     kv-direct    KV-Direct (SOSP 2017): a key-value store in programmable network cards, and what such a card would do today
     systems      the systems that KV-Direct was compared with, beside results of this machine
-    servers      what a server with little DRAM and much slower memory costs, and what it does
+    servers      servers with little DRAM, with slower memory besides, and with much DRAM: throughput, power and cost
 
 A model measures nothing and needs no harness. It prints where each input is from, and the reason where it differs from what was published.
 
