@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "src/machine/native.h"
+#include "src/memory/media/file_system.h"
 #include "src/memory/memory.h"
 #include "src/memory/pool_lease.h"
 #include "src/testing/catch.h"
@@ -48,11 +49,10 @@ u64 fill(Memory<Native>& memory) {
 }
 
 TEST_CASE("memory on a medium ends at the medium's size, and is there again after it was freed") {
-  const std::string folder = std::filesystem::is_directory("/dev/shm") ? "/dev/shm" : "/tmp";
-  for (const std::string& text :
-       {std::string("model:cxl,size=8Mi"), std::string("node:0,size=8Mi"), "file:" + folder + ",size=8Mi"}) {
+  const bool has_files = has_memkind() && std::filesystem::is_directory("/dev/shm");
+  for (const std::string text : {"model:cxl,size=8Mi", "node:0,size=8Mi", "file:/dev/shm,size=8Mi"}) {
     CAPTURE(text);
-    if (text.starts_with("file") && !has_memkind()) continue;
+    if (text.starts_with("file") && !has_files) continue;
     if (text.starts_with("node") && why_not_placed({.kind = PagePlacement::Kind::kBind, .nodes = {0}})) continue;
     const Medium medium(options(text), "--far");
     CHECK(medium.is_modelled() == text.starts_with("model"));
@@ -77,6 +77,27 @@ TEST_CASE("a medium that is not there is refused with what is") {
   const TemporaryFile file("");
   CHECK_THAT(refusal([&] { const Medium medium(options("file:" + file.path() + ",size=1G"), "--far"); }),
              Contains("it is neither a folder nor a DAX device"));
+}
+
+TEST_CASE("a folder is a medium if its files are mapped without the page cache") {
+  const FileSystem proc = *file_system_of("/proc");
+  CHECK(proc.str() == "0x9fa0");
+  CHECK_FALSE(proc.is_memory);
+  CHECK_FALSE(file_system_of("/nowhere"));
+  for (const std::string folder : {"/dev/shm", "/tmp", "/proc"}) {
+    CAPTURE(folder);
+    if (!has_memkind() || !std::filesystem::is_directory(folder)) continue;
+    const FileSystem files = *file_system_of(folder);
+    CHECK(files.is_memory == (files.name == "tmpfs" || files.name == "ramfs"));
+    const std::string why = refusal([&] { const Medium medium(options("file:" + folder + ",size=8Mi"), "--far"); });
+    if (files.is_memory || files.maps_dax) {
+      CHECK(why.empty());
+    } else {
+      CHECK(why == "--far file:" + folder + ",size=8Mi: it is a folder of " + files.name +
+                       " without DAX, whose pages are the page cache's, in DRAM; give a folder of a tmpfs or of a DAX "
+                       "file system, or a DAX device");
+    }
+  }
 }
 
 }  // namespace

@@ -10,11 +10,13 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <optional>
 #include <type_traits>
 
 #include <fmt/format.h>
 
 #include "src/base/error.h"
+#include "src/memory/media/file_system.h"
 
 namespace latchlab {
 namespace {
@@ -51,6 +53,7 @@ class MemkindPages final : public PageSource {
     struct stat there{};
     if (stat(path.c_str(), &there) != 0) throw refused(what, std::strerror(errno));
     if (S_ISDIR(there.st_mode)) {
+      check_file_system(path, what);
       // Without a bound of its own, since memkind counts what its heap wastes, and the memory has a limit already.
       check(what, memkind_.create_pmem(path.c_str(), 0, &kind_));
     } else if (S_ISCHR(there.st_mode)) {
@@ -83,6 +86,15 @@ class MemkindPages final : public PageSource {
   static InputError refused(std::string_view what, std::string_view why) {
     return InputError(
         fmt::format("{}: {}; give a folder of a tmpfs or of a DAX file system, or a DAX device", what, why));
+  }
+  /// Throws InputError if a mapping of a file in the folder is the page cache: its speed is that of DRAM, until the
+  /// kernel writes the pages to the disk.
+  static void check_file_system(const std::string& folder, std::string_view what) {
+    const std::optional<FileSystem> files = file_system_of(folder);
+    if (!files) throw refused(what, std::strerror(errno));
+    if (files->is_memory || files->maps_dax) return;
+    throw refused(
+        what, fmt::format("it is a folder of {} without DAX, whose pages are the page cache's, in DRAM", files->name));
   }
   void check(std::string_view what, int error) const {
     if (error == MEMKIND_SUCCESS) return;

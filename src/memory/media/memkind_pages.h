@@ -15,7 +15,7 @@ namespace latchlab {
 
 /// Returns a source of up to `size` bytes of pages. It has no reservations, so arrays that grow in place cannot lie on
 /// it. Throws InputError, which begins with `what`, if the path is neither a folder nor a device, if it cannot be used,
-/// or if this build has no libmemkind.
+/// if the folder's files are mapped through the page cache (file_system.h), or if this build has no libmemkind.
 [[nodiscard]] std::shared_ptr<PageSource> memkind_pages(const std::string& path, u64 size, std::string_view what);
 
 }  // namespace latchlab
