@@ -95,13 +95,14 @@ Options sort_options(const std::vector<ResultSet>& sets) {
   return out;
 }
 
-/// Returns these options of the document as text; options without a value are left out.
+/// Returns these options of the document as text; options without a value are left out unless all of them are.
 std::string options_text(const Json& document, const std::vector<std::string>& keys) {
   std::vector<std::string> words;
   for (const std::string& key : keys) {
     const std::string value = option_at(document, key);
     if (!value.empty()) words.push_back(fmt::format("{}={}", key, value));
   }
+  if (words.empty() && !keys.empty()) return fmt::format("without {}", fmt::join(keys, ", "));
   return fmt::format("{}", fmt::join(words, " "));
 }
 
@@ -109,7 +110,10 @@ std::string options_text(const Json& document, const std::vector<std::string>& k
 std::vector<std::string> differences(const std::vector<ResultSet>& sets, std::span<const char* const> places) {
   std::vector<std::string> notes;
   for (const std::string place : places) {
-    const Words words = words_at(sets, place, text_at);
+    const Words words = words_at(sets, place, [](const Json& document, const std::string& at) {
+      const std::string text = text_at(document, at);
+      return text.empty() ? "none" : text;
+    });
     std::set<std::string> all;
     std::vector<std::string> parts;
     for (std::size_t i = 0; i < sets.size(); ++i) {

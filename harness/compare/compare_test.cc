@@ -85,6 +85,30 @@ TEST_CASE("a modelled medium is compared with modelled ones, and not with a real
   CHECK(only(compare({with(a, "node"), with(b, "modelled")}, 1, 0, true)).variants[1].verdict == "slower");
 }
 
+TEST_CASE("runs with one memory stand beside runs with two, and each says so") {
+  const auto with_two = [](ResultSet set) {
+    for (Json& document : set.documents) {
+      document["memory"]["far"] = {{"medium", "node"}};
+      document["config"].update({{"near", 1024}, {"far", "node:1,size=4G"}});
+    }
+    return set;
+  };
+  const ResultSet one = set_of("A", "none", 1e6), two = with_two(set_of("B", "none", 5e5));
+  const Comparison c = only(compare({one, two}, 1));
+  CHECK(c.variants[0].command == "A  without near, far");
+  CHECK(c.variants[1].command == "B  near=1024 far=node:1,size=4G");
+  CHECK(c.notes == std::vector<std::string>{"the results differ in memory/far/medium: none (a), node (b)"});
+  // Points of both kinds within a set.
+  const auto both = [&](const ResultSet& left, const ResultSet& right) {
+    ResultSet set = left;
+    set.documents.insert(set.documents.end(), right.documents.begin(), right.documents.end());
+    return set;
+  };
+  const auto all = compare({both(one, two), two}, 1);
+  REQUIRE(all.size() == 1);
+  CHECK(all[0].notes.back() == "not compared: without near, far, since there is no result of it in B");
+}
+
 TEST_CASE("a stated effect decides what is a difference, and the table says so") {
   const std::vector<ResultSet> sets{in_blocks(set_of("A", "none", 1e6), 0), in_blocks(set_of("B", "olc", 9e5), 1)};
   CHECK(only(compare(sets, 1, .03)).variants[1].verdict == "slower");
