@@ -44,12 +44,46 @@ constexpr u64 kRoomPerKey = 128;
 /// Returns the bytes of a value in the store at least; 0 if it is a word in the index.
 u64 stored_bytes(const Config& config) { return config.sized() && config.value_size > 7 ? config.value_size + 8 : 0; }
 
-/// Returns the default of --records. `stored` is the bytes of a value in the store.
-u64 default_records(u64 memory_available, u64 stored) {
-  const u64 fits = memory_available / 4 / (kRoomPerKey + stored);
+/// Returns true if values have a near and a far memory.
+bool has_two_memories(const Config& config) { return config.far && config.near != 0 && stored_bytes(config) != 0; }
+
+/// Returns the bytes of two memories that are this machine's.
+u64 local_bytes(const Config& config) {
+  return config.near + (config.far->kind == MediumKind::kModel ? config.far->size : 0);
+}
+
+/// Returns the share of the keys whose new values are far, however much near memory has room for.
+double always_far(const PlacementRule& rule) { return rule.kind == PlacementKind::kFarFirst ? 1 : 1 - rule.share; }
+
+/// Returns the most new values for which far memory has room, and for which both memories have.
+u64 most_in_far_memory(const Config& config) {
+  const double share = always_far(config.placement_rule());
+  const double room = static_cast<double>(config.far->size / stored_bytes(config));
+  return room < share * 1e18 ? static_cast<u64>(room / share) : ~u64{0};
+}
+u64 most_in_two_memories(const Config& config) {
+  return std::min((config.near + config.far->size) / stored_bytes(config), most_in_far_memory(config));
+}
+
+/// Returns a size for people: "1.5 GB".
+std::string size_text(double bytes) {
+  return bytes < 1e9 ? fmt::format("{:.1f} MB", bytes / 1e6) : fmt::format("{:.1f} GB", bytes / 1e9);
+}
+std::string size_text(u64 bytes) { return size_text(static_cast<double>(bytes)); }
+
+/// Returns the default of --records.
+u64 default_records(const Config& config, u64 memory_available) {
+  const u64 stored = stored_bytes(config);
+  const bool two = has_two_memories(config);
+  u64 fits = memory_available / 4 / (kRoomPerKey + stored);
+  if (two) {
+    const u64 left = memory_available - std::min(memory_available, local_bytes(config));
+    // Half of the values that would fit: blocks are larger than values, and some wait to be freed.
+    fits = std::min(left / 4 / kRoomPerKey, most_in_two_memories(config) / 2);
+  }
   // A round number, so that machines of the same size use the same one although their free memory differs slightly.
-  const u64 step = fits > 1'000'000 ? 1'000'000 : 10'000;
-  return std::clamp(fits / step * step, u64{10'000}, kMostDefaultRecords);
+  const u64 step = fits > 1'000'000 ? 1'000'000 : !two || fits > 10'000 ? 10'000 : 1;
+  return std::clamp(fits / step * step, two ? u64{1} : u64{10'000}, kMostDefaultRecords);
 }
 
 /// Returns the result of `make`, whose errors then begin with the option's name.
@@ -66,11 +100,26 @@ auto named(std::string_view option, auto&& make) {
 /// Throws NoRoom if sized values and their keys take more memory than is available.
 void check_room_for_values(const Config& config, u64 memory_available) {
   const u64 least = config.records * (stored_bytes(config) + least_bytes_per_key(config.keys));
-  if (!config.sized() || least <= memory_available) return;
+  if (!config.sized() || config.far || least <= memory_available) return;
   throw NoRoom(fmt::format(
       "--value-size: {} values of {} bytes and their keys take at least {:.0f} GB; {:.1f} GB of memory are available",
       config.records, config.value_size, static_cast<double>(least) / 1e9,
       static_cast<double>(memory_available) / 1e9));
+}
+
+/// Throws NoRoom if two memories of values have no room for as many values as `option` asks for.
+void check_room_in_two_memories(const Config& config, std::string_view option) {
+  if (!has_two_memories(config) || config.records <= most_in_two_memories(config)) return;
+  if (config.records > most_in_far_memory(config)) {
+    const double values = static_cast<double>(config.records) * always_far(config.placement_rule());
+    throw NoRoom(fmt::format(
+        "{}: --rule={} puts {:.0f} of {} values of {} bytes into far memory, where they take at least {}; it has {}",
+        option, config.placement_rule().str(), values, config.records, config.value_size,
+        size_text(values * static_cast<double>(stored_bytes(config))), size_text(config.far->size)));
+  }
+  throw NoRoom(fmt::format("{}: {} values of {} bytes take at least {}; near and far memory have {} together", option,
+                           config.records, config.value_size, size_text(config.records * stored_bytes(config)),
+                           size_text(config.near + config.far->size)));
 }
 
 /// Throws NoRoom if recorded calls take more memory than is available.
@@ -143,28 +192,58 @@ std::string take_isa(Plan& plan, const Registry& registry) {
   return "";
 }
 
-/// Returns the nodes that --mem names. Nodes without memory are unusable, if the topology tells. Throws NoRoom for a
-/// node that this process cannot use.
-std::vector<u32> nodes_meant(const Config& config, const Topology& topology) {
-  const Mem& mem = config.mem;
+/// Returns the nodes that have memory for this process. Nodes without memory are unusable, if the topology tells.
+std::vector<u32> usable_nodes(const Topology& topology) {
   const bool tells = std::ranges::any_of(topology.nodes, [](const MemoryNode& node) { return node.bytes > 0; });
   std::vector<u32> usable;
   for (const MemoryNode& node : topology.nodes) {
     if (node.allowed && (node.bytes > 0 || !tells)) usable.push_back(node.os);
   }
+  return usable;
+}
+
+/// Throws NoRoom, which begins with `option`, for a node that is not among the usable ones.
+void check_node(u32 wanted, const std::vector<u32>& usable, const Topology& topology, std::string_view option) {
+  if (std::ranges::count(usable, wanted) != 0) return;
+  const auto node = std::ranges::find(topology.nodes, wanted, &MemoryNode::os);
+  throw NoRoom(fmt::format(
+      "{}: {}; this process may use {}", option,
+      node == topology.nodes.end() ? fmt::format("there is no node {}", wanted)
+      : node->allowed              ? fmt::format("node {} has no memory", wanted)
+                                   : fmt::format("node {} is not allowed", wanted),
+      usable.size() == 1 ? fmt::format("node {} only", usable[0]) : fmt::format("nodes {}", fold_numbers(usable))));
+}
+
+/// Returns the nodes that --mem names. Throws NoRoom for a node that this process cannot use.
+std::vector<u32> nodes_meant(const Config& config, const Topology& topology) {
+  const Mem& mem = config.mem;
+  const std::vector<u32> usable = usable_nodes(topology);
   const bool all = mem.kind == PagePlacement::Kind::kInterleave && !mem.of_pin;
   const std::vector<u32> meant = all ? usable : mem.of_pin ? nodes_of_pin(topology, config) : mem.nodes;
-  for (const u32 wanted : meant) {
-    const auto node = std::ranges::find(topology.nodes, wanted, &MemoryNode::os);
-    if (std::ranges::count(usable, wanted) != 0) continue;
-    throw NoRoom(fmt::format(
-        "--mem={}: {}; this process may use {}", mem.text,
-        node == topology.nodes.end() ? fmt::format("there is no node {}", wanted)
-        : node->allowed              ? fmt::format("node {} has no memory", wanted)
-                                     : fmt::format("node {} is not allowed", wanted),
-        usable.size() == 1 ? fmt::format("node {} only", usable[0]) : fmt::format("nodes {}", fold_numbers(usable))));
-  }
+  for (const u32 wanted : meant) check_node(wanted, usable, topology, "--mem=" + mem.text);
   return meant;
+}
+
+/// Throws NoRoom if a memory of values is larger than what this machine has for it, or lies on a node that is not
+/// there.
+void check_media(const Config& config, const Topology& topology, u64 memory_available) {
+  if (!config.far) return;
+  const MediumOptions& far = *config.far;
+  const auto check = [&](std::string_view what, u64 bytes, u64 available, std::string_view where) {
+    if (bytes <= available) return;
+    throw NoRoom(
+        fmt::format("{}: {}; {} of memory are available{}", what, size_text(bytes), size_text(available), where));
+  };
+  check("--near", config.near, memory_available, "");
+  if (far.kind == MediumKind::kModel) {
+    check(fmt::format("--far={} lies in this machine's memory, as --near does", far.str()), local_bytes(config),
+          memory_available, "");
+  }
+  if (far.kind != MediumKind::kNode) return;
+  check_node(far.node, usable_nodes(topology), topology, "--far=" + far.str());
+  if (!topology.this_system) return;
+  const PagePlacement there{.kind = PagePlacement::Kind::kBind, .nodes = {far.node}};
+  check("--far=" + far.str(), far.size, available_memory_on(there), fmt::format(" on node {}", far.node));
 }
 
 }  // namespace
@@ -306,6 +385,7 @@ class Completion {
     fits([&] { place_memory(plan_, topology); });
     memory_available_ = surroundings_.memory_available;
     if (!plan_.model) memory_available_ = std::min(memory_available_, available_memory_on(plan_.pages));
+    fits([&] { check_media(config_, topology, memory_available_); });
   }
 
   /// Finds the keys that the workload uses, and the length of its phases.
@@ -362,8 +442,7 @@ class Completion {
     if (defaults_.records && !by_file()) {
       // A mix that inserts needs keys that are not in the index.
       const u64 keys_left = !mix().fills() && mix().has(OpKind::kInsert) ? capacity_ / 2 : capacity_;
-      const u64 usual =
-          plan_.model ? ModelledMachine::kStandardRecords : default_records(memory_available_, stored_bytes(config_));
+      const u64 usual = plan_.model ? ModelledMachine::kStandardRecords : default_records(config_, memory_available_);
       config_.records = std::min(usual, std::max<u64>(keys_left, 1));
     } else if (config_.records > capacity_) {
       throw InputError(fmt::format("--records: --keys={} has distinct keys for {} records, not for {}",
@@ -433,6 +512,7 @@ class Completion {
       }
       plan_.widths.value = checked_bits(config_.value_size);
       fits([&] { check_room_for_values(config_, memory_available_); });
+      fits([&] { check_room_in_two_memories(config_, by_file() ? "--workload" : "--records"); });
     }
     fits([&] { check_room_for_history(config_, memory_available_); });
     // A file has its own keys for its inserts.

@@ -150,6 +150,21 @@ TEST_CASE("a placement that the kernel refuses degrades the run, and --strict re
   CHECK_THROWS_WITH(parse_command_line({"--mem=bind:0-1"}, surroundings), Catch::Contains("node 1 has no memory"));
 }
 
+TEST_CASE("by default as many values are loaded as half of two memories holds", "[cli]") {
+  const auto records = [](const std::string& near, const std::string& far, const std::string& rule) {
+    return runs({"--value-size=992", "--near=" + near, "--far=" + far, "--rule=" + rule}).runs[0].config.records;
+  };
+  CHECK(runs({"--value-size=992"}).runs[0].config.records == 1'000'000);  // of 8 GiB
+  CHECK(records("1G", "model:cxl,size=3G", "weighted:1") == 2'000'000);
+  CHECK(records("100M", "model:cxl,size=300M", "weighted:1") == 200'000);
+  CHECK(records("2M", "model:cxl,size=3M", "weighted:1") == 2500);
+  // Far memory must hold what the rule puts there.
+  CHECK(records("100M", "model:cxl,size=90M", "weighted:0.1") == 50'000);
+  CHECK(records("200M", "model:cxl,size=100M", "weighted:0") == 50'000);
+  // A node of its own may hold more than the memory that is available to the index.
+  CHECK(records("1G", "node:1,size=63G", "weighted:1") == 14'000'000);
+}
+
 TEST_CASE("the option --topology plans runs for the processors, nodes and memory of another machine", "[cli]") {
   const RunCommand command = runs({"--topology=pack:4 numa:2 core:3 pu:1", "--pin=socket:3", "--threads-per=cluster",
                                    "--mem=interleave", "--threads=3"});
