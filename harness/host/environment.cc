@@ -250,6 +250,17 @@ u64 available_memory_on(const PagePlacement& placement, const Root& root) {
   return local ? least * placement.nodes.size() : sum;
 }
 
+OrReason<u64> locked_memory(const Root& root) {
+  return measured(kilobytes(read_fact(root, "/proc/self/status").value_or(""), "VmLck"),
+                  "/proc/self/status has no VmLck");
+}
+
+std::string lock_limit() {
+  rlimit limit{};
+  if (getrlimit(RLIMIT_MEMLOCK, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return "RLIMIT_MEMLOCK is no limit";
+  return fmt::format("RLIMIT_MEMLOCK is {} KiB", limit.rlim_cur >> 10);
+}
+
 bool allow_huge_pages(bool allowed) { return prctl(PR_SET_THP_DISABLE, allowed ? 0 : 1, 0, 0, 0) == 0; }
 
 PageUse page_use(const Root& root) {

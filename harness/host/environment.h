@@ -110,6 +110,12 @@ struct MachineInfo {
 /// it binds to no node, or if the kernel does not tell.
 [[nodiscard]] u64 available_memory_on(const PagePlacement& placement, const Root& root = {});
 
+/// Returns the bytes of this process that the kernel neither swaps out nor moves to another node (VmLck).
+[[nodiscard]] OrReason<u64> locked_memory(const Root& root = {});
+
+/// Returns why the kernel may have refused to lock more: the limit of this process.
+[[nodiscard]] std::string lock_limit();
+
 /// Allows or forbids huge pages for all memory that this process gets from now on, malloc's too. Returns false if the
 /// kernel refuses.
 [[nodiscard]] bool allow_huge_pages(bool allowed);

@@ -66,6 +66,16 @@ std::string digest_of(const Topology& topology) {
   return fmt::format("{:016x}", hash_bytes(text, 0));
 }
 
+/// Returns hwloc's word for the memory of a node. hwloc has none for most nodes before 2.10, which also was the first
+/// to tell CXL from other memory.
+OrReason<std::string> kind_of(hwloc_obj_t node) {
+  constexpr unsigned kKnowsCxl = 0x00020a00;
+  if (node->subtype != nullptr && *node->subtype != 0) return std::string(node->subtype);
+  return OrReason<std::string>::missing(
+      fmt::format("hwloc does not say what the memory of node {} is{}", node->os_index,
+                  hwloc_get_api_version() < kKnowsCxl ? ": this hwloc is older than 2.10, which knows CXL" : ""));
+}
+
 /// Copies a topology out of hwloc. A null `mask` allows all processors.
 Topology read_out(hwloc_topology_t topology, hwloc_const_bitmap_t mask) {
   Topology out;
@@ -77,7 +87,8 @@ Topology read_out(hwloc_topology_t topology, hwloc_const_bitmap_t mask) {
   while ((node = hwloc_get_next_obj_by_type(topology, HWLOC_OBJ_NUMANODE, node)) != nullptr) {
     out.nodes.push_back({.os = node->os_index,
                          .bytes = node->attr->numanode.local_memory,
-                         .allowed = mask == nullptr || hwloc_bitmap_isset(nodes, node->os_index) != 0});
+                         .allowed = mask == nullptr || hwloc_bitmap_isset(nodes, node->os_index) != 0,
+                         .kind = kind_of(node)});
   }
   std::map<std::tuple<u32, u32, u32>, u32> clusters;  // (socket, node, L3) -> number
   u32 last_core = ~0U;

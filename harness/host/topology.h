@@ -22,6 +22,7 @@
 #include <string_view>
 #include <vector>
 
+#include "harness/config/or_reason.h"
 #include "src/base/types.h"
 
 namespace latchlab {
@@ -42,6 +43,7 @@ struct MemoryNode {
   u32 os = 0;     ///< the kernel's number
   u64 bytes = 0;  ///< size of its memory; may be 0
   bool allowed = true;
+  OrReason<std::string> kind{};  ///< hwloc's word for its memory, as in DRAM, HBM, NVM, CXL-DRAM
 };
 
 struct Topology {

@@ -202,7 +202,7 @@ TEST_CASE("the allowed mask limits every placement") {
 }
 
 /// Returns a machine of one processor as lstopo writes it.
-std::string one_processor(const std::string& allowed) {
+std::string one_processor(const std::string& allowed, const std::string& of_node = "") {
   return R"(<?xml version="1.0" encoding="UTF-8"?>
 <!DOCTYPE topology SYSTEM "hwloc2.dtd">
 <topology version="2.0">
@@ -210,7 +210,8 @@ std::string one_processor(const std::string& allowed) {
           allowed_nodeset="0x1" gp_index="1" allowed_cpuset=")" +
          allowed + R"(">
     <object type="NUMANode" os_index="0" cpuset="0x1" complete_cpuset="0x1" nodeset="0x1" complete_nodeset="0x1"
-            gp_index="2" local_memory="1073741824"/>
+            gp_index="2" local_memory="1073741824")" +
+         of_node + R"(/>
     <object type="Core" os_index="0" cpuset="0x1" complete_cpuset="0x1" nodeset="0x1" complete_nodeset="0x1"
             gp_index="3">
       <object type="PU" os_index="0" cpuset="0x1" complete_cpuset="0x1" nodeset="0x1" complete_nodeset="0x1"
@@ -219,6 +220,14 @@ std::string one_processor(const std::string& allowed) {
   </object>
 </topology>
 )";
+}
+
+TEST_CASE("a node has hwloc's word for its memory") {
+  const TemporaryFile plain(one_processor("0x1")), cxl(one_processor("0x1", R"( subtype="CXL-DRAM")"));
+  CHECK(Topology::read(cxl.path()).nodes.at(0).kind.value == "CXL-DRAM");
+  const OrReason<std::string> none = Topology::read(plain.path()).nodes.at(0).kind;
+  CHECK_FALSE(none);
+  CHECK_THAT(none.reason, Catch::StartsWith("hwloc does not say what the memory of node 0 is"));
 }
 
 TEST_CASE("a topology file in which no processor is allowed is refused") {

@@ -1,6 +1,8 @@
 #include "harness/loop/sized_trial.h"
 
+#include <filesystem>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -10,6 +12,7 @@
 #include "harness/loop/stamped.h"
 #include "harness/loop/words.h"
 #include "src/machine/native.h"
+#include "src/memory/media/file_system.h"
 #include "src/memory/media/medium.h"
 #include "src/memory/media/medium_charge.h"
 
@@ -29,6 +32,8 @@ class SizedTrial final : public Trial {
       : words_(std::move(words)),
         medium_(std::make_unique<Medium>(far, "--far")),
         far_(far_memory(*medium_, plan, near)),
+        near_limit_(near.limit),
+        file_system_(file_system_with(far)),
         index_(near, *far_, plan.config.value_size, *words_) {
     prepare(plan);
   }
@@ -57,7 +62,12 @@ class SizedTrial final : public Trial {
   [[nodiscard]] OrReason<Footprint> value_bytes() const override { return index_.value_bytes(); }
   [[nodiscard]] OrReason<FarUse> far() const override {
     if (!far_) return OrReason<FarUse>::missing("values have one memory; --far adds another");
-    return FarUse{.memory = *far_, .bytes = index_.far_bytes(), .counts = index_.tier_counters()};
+    return FarUse{.memory = *far_,
+                  .bytes = index_.far_bytes(),
+                  .near_free = near_limit_.bytes() - near_limit_.charged(),
+                  .counts = index_.tier_counters(),
+                  .file_system = file_system_,
+                  .chunks = index_.far_chunks()};
   }
   [[nodiscard]] std::vector<ChunkSource::Chunk> chunks() const override { return index_.chunks(); }
   void read_no_values() override { index_.read_no_values(); }
@@ -72,9 +82,19 @@ class SizedTrial final : public Trial {
     return far;
   }
 
+  static OrReason<std::string> file_system_with(const MediumOptions& far) {
+    using Name = OrReason<std::string>;
+    if (far.kind != MediumKind::kFile) return Name::missing("far memory is no file");
+    if (!std::filesystem::is_directory(far.path)) return Name::missing("it is a DAX device");
+    const std::optional<FileSystem> files = file_system_of(far.path);
+    return files ? Name(files->str()) : Name::missing("the folder cannot be read");
+  }
+
   const std::unique_ptr<Trial> words_;
   const std::unique_ptr<Medium> medium_;  // of far_
   const std::optional<FarMemory> far_;
+  const MemoryBudget near_limit_;
+  const OrReason<std::string> file_system_;
   Index index_;
 };
 

@@ -176,6 +176,8 @@ class Stamped {
   Footprint far_bytes() const { return sized_.bytes().far; }
   TierCounters tier_counters() const { return sized_.tier_counters(); }
   std::vector<ChunkSource::Chunk> chunks() const { return sized_.chunks(); }
+  /// Returns the mappings of far memory.
+  std::vector<ChunkSource::Chunk> far_chunks() const { return sized_.far_chunks(); }
   /// Returns the counts of the blocks of values; exact only while no operation runs.
   ReclaimCounters reclaim_counters() const { return sized_.reclaim_counters(); }
 

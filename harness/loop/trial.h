@@ -96,7 +96,13 @@ struct Slice {
 struct FarUse {
   FarMemory memory;
   Footprint bytes;
+  u64 near_free = 0;    ///< bytes that near memory may still take from the system
   TierCounters counts;  ///< so far
+  OrReason<std::string> file_system;
+  std::vector<ChunkSource::Chunk> chunks;  ///< its mappings
+
+  /// Returns the bytes that far memory may still take from the system.
+  [[nodiscard]] u64 far_free() const { return memory.memory.limit.bytes() - memory.memory.limit.charged(); }
 };
 
 /// One thread's access to the index, with what the harness asks of it besides.

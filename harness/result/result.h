@@ -233,8 +233,11 @@ void describe(Like<KeyFile> auto& f, auto& field) {
 /// The two memories of sized values, and what was done in the measured phase.
 struct TwoMemories {
   std::string medium, words, rule;
+  OrReason<std::string> hwloc, file_system;
   u64 near_limit = 0;
   u64 live = 0, reserved = 0;
+  OrReason<PageNodes> page_nodes;
+  OrReason<u64> locked;
   OrReason<double> preset_latency_ns, preset_read_gbps, preset_write_gbps;
   OrReason<double> latency_ns, read_gbps, write_gbps;
   OrReason<double> near_latency_ns, near_read_gbps, near_write_gbps;
@@ -252,10 +255,15 @@ void describe(Like<TwoMemories> auto& m, auto& field) {
       "node: a NUMA node; file: pages of a file; modelled: this machine's memory, whose copies wait as long as on the "
       "medium");
   field("words", m.words, "value of --far, with a model's speed");
+  field("hwloc", m.hwloc, "hwloc's word for the memory of the node, as in DRAM or CXL-DRAM");
+  field("file_system", m.file_system, "of the file: tmpfs and ramfs are this machine's memory");
   field("rule", m.rule, "value of --rule: which values are near");
   field("near_limit_bytes", m.near_limit, "value of --near", kOneOrMore);
   field("live_bytes", m.live, "bytes in blocks of far memory after the measured phase");
   field("reserved_bytes", m.reserved, "bytes that far memory holds from the system, free blocks included");
+  field("observed", m.page_nodes);
+  field("locked_bytes", m.locked,
+        "of a node: the part of reserved_bytes that the kernel neither swaps out nor moves to another node");
   field("preset_latency_ns", m.preset_latency_ns, "of the model: time of a transfer beside its bytes");
   field("preset_read_gbps", m.preset_read_gbps, "of the model: 10^9 bytes a second of all readers together");
   field("preset_write_gbps", m.preset_write_gbps, "of the model, of all writers together");
@@ -266,7 +274,7 @@ void describe(Like<TwoMemories> auto& m, auto& field) {
   field("near_read_gbps", m.near_read_gbps);
   field("near_write_gbps", m.near_write_gbps);
   field("kernel_demotes", m.kernel_demotes,
-        "true if the kernel moves cold pages to slower nodes by itself; pages bound to a node are locked there");
+        "true if the kernel moves cold pages to slower nodes by itself, but for locked_bytes");
   field("near_reads", m.counts.near_reads, "values read in near memory; values of up to 7 bytes are in the index");
   field("far_reads", m.counts.far_reads, "values read in far memory");
   field("near_share", m.near_share, "near_reads / (near_reads + far_reads)", kUpToOne);

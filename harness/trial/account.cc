@@ -15,6 +15,7 @@
 #include "harness/host/placement.h"
 #include "harness/trial/history_account.h"
 #include "harness/trial/latency_account.h"
+#include "harness/trial/media_account.h"
 #include "harness/trial/offered_load.h"
 #include "harness/trial/pmu_account.h"
 #include "harness/trial/slo_search.h"
@@ -128,7 +129,8 @@ bool has_run(const Measurement& m, std::string_view phase) {
 Remarks remarks_of_phases(const Plan& plan, const Measurement& m) {
   Remarks out;
   const auto fail = [&](std::string text) { out.push_back({Status::kFailed, std::move(text)}); };
-  if (!m.join_failure.empty()) fail(fmt::format("a thread cannot join the index: {}", m.join_failure));
+  if (!m.join_failure.empty())
+    fail(fmt::format("a thread cannot join the index: {}{}", m.join_failure, memory_out(m.join_failure, plan, m)));
   if (!plan.seats.binds) out.push_back({Status::kOk, "threads are not pinned: the topology describes another machine"});
   if (!m.pinned) out.push_back({Status::kOk, "the kernel refuses to pin threads"});
   if (plan.config.sized() && m.measured) {
@@ -136,7 +138,8 @@ Remarks remarks_of_phases(const Plan& plan, const Measurement& m) {
         {Status::kOk, "sized values call the index through a virtual call: a ratio to --value-size=8 includes it"});
   }
   for (const Phases::Outcome& phase : m.phases) {
-    if (!phase.failure.empty()) fail(fmt::format("{} in phase {}", phase.failure, phase.name));
+    if (!phase.failure.empty())
+      fail(fmt::format("{} in phase {}{}", phase.failure, phase.name, memory_out(phase.failure, plan, m)));
   }
   if (!m.measured) {
     if (const auto found = obstacle(plan, m)) out.push_back(*found);
@@ -375,42 +378,7 @@ Account<OrReason<std::vector<NamedCount>>> reclaim_account(const MeasuredPhase& 
   return out;
 }
 
-/// Returns the two memories of values of a run, or why there are none.
-OrReason<TwoMemories> two_memories(const Plan& plan, const Measurement& m) {
-  using Double = OrReason<double>;
-  const MeasuredPhase& phase = *m.measured;
-  if (!phase.far_before || !phase.far_after) return OrReason<TwoMemories>::missing(phase.far_after.reason);
-  const MediumOptions& far = *plan.config.far;
-  const bool is_modelled = far.kind == MediumKind::kModel;
-  TwoMemories out;
-  out.medium = is_modelled ? "modelled" : word(far.kind);
-  out.words = far.str();
-  out.rule = plan.config.placement_rule().str();
-  out.near_limit = plan.config.near;
-  out.live = phase.far_after->bytes.live;
-  out.reserved = phase.far_after->bytes.reserved;
-  const auto preset = [&](double value) { return is_modelled ? Double(value) : Double::missing("a real medium"); };
-  out.preset_latency_ns = preset(far.speed.latency_ns);
-  out.preset_read_gbps = preset(far.speed.read_gbps);
-  out.preset_write_gbps = preset(far.speed.write_gbps);
-  const auto times = [](const OrReason<MediumTimes>& measured, Double& latency, Double& read, Double& write) {
-    latency = measured ? measured->latency_ns : Double::missing(measured.reason);
-    read = measured ? measured->read_gbps : Double::missing(measured.reason);
-    write = measured ? measured->write_gbps : Double::missing(measured.reason);
-  };
-  times(m.far_times, out.latency_ns, out.read_gbps, out.write_gbps);
-  times(m.near_times, out.near_latency_ns, out.near_read_gbps, out.near_write_gbps);
-  out.kernel_demotes = m.kernel_demotes;
-  out.counts = counters_since(phase.far_before->counts, phase.far_after->counts);
-  const u64 reads = out.counts.near_reads + out.counts.far_reads;
-  out.near_share = reads == 0 ? Double::missing("no value was read")
-                              : Double(static_cast<double>(out.counts.near_reads) / static_cast<double>(reads));
-  out.moving_share = static_cast<double>(out.counts.moving_ns) / 1e9 /
-                     (phase.metered.seconds * static_cast<double>(plan.config.threads));
-  return out;
-}
-
-Account<MemoryUse> memory_account(const Plan& plan, const Measurement& m) {
+Account<MemoryUse> memory_account(const Plan& plan, const Topology& topology, const Measurement& m) {
   using Malloc = OrReason<MallocServer>;
   using Bytes = OrReason<u64>;
   Account<MemoryUse> out;
@@ -434,7 +402,9 @@ Account<MemoryUse> memory_account(const Plan& plan, const Measurement& m) {
                                : OrReason<double>::missing("the index is empty");
   }
   if (!m.measured) return out;
-  memory.far = two_memories(plan, m);
+  auto media = media_account(plan, topology, m);
+  memory.far = std::move(media.part);
+  out.remarks = std::move(media.remarks);
   const MeasuredPhase& phase = *m.measured;
   const Disturbed disturbed = disturbed_between(phase.before, phase.after);
   memory.minor_faults = disturbed.minor_faults;
@@ -525,7 +495,7 @@ TrialResult document(const Plan& plan, const Topology& topology, const Measureme
     if (config.latency_every != 0 && out.throughput)
       take(out.latency, latency_account(config, phase, *out.throughput, out.sync));
   }
-  take(out.memory, memory_account(plan, m));
+  take(out.memory, memory_account(plan, topology, m));
   take(out.history, history_account(plan, m));
   if (m.measured && used_up(*plan.workload, m)) {
     found(Status::kOk,

@@ -29,7 +29,7 @@ namespace latchlab {
 
 [[nodiscard]] Account<OrReason<std::vector<NamedCount>>> reclaim_account(const MeasuredPhase& phase);
 
-[[nodiscard]] Account<MemoryUse> memory_account(const Plan& plan, const Measurement& m);
+[[nodiscard]] Account<MemoryUse> memory_account(const Plan& plan, const Topology& topology, const Measurement& m);
 
 /// Adds the cost of one operation in cache-line accesses, and the share of the loop in it. The cost is a thread's time
 /// on a processor for one operation, over that of one access. `processors` is how many the threads had together, so

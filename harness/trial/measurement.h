@@ -51,6 +51,7 @@ struct MeasuredPhase {
   std::optional<OfferedLoad> offer;    ///< none in a closed loop
   OrReason<ReclaimCounters> reclaim_before, reclaim_after;
   OrReason<FarUse> far_before, far_after;
+  OrReason<u64> locked;  ///< bytes of the process that stay where they are, if there are two memories
   Disturbance before, after;
   PageUse pages;                             ///< at its end
   u64 accessed_cleared = 0;                  ///< how often Accessed bits were cleared
@@ -99,9 +100,12 @@ struct Measurement {
   // Observed when the threads have left.
   u64 live_bytes = 0, reserved_bytes = 0;       ///< bytes of the index
   OrReason<Footprint> value_bytes;              ///< bytes of sized values
+  OrReason<FarUse> far;                         ///< the far memory at the end, or when a thread failed
   OrReason<MediumTimes> near_times, far_times;  ///< of two memories of values
   OrReason<bool> kernel_demotes;                ///< if there are two
+  std::string lock_limit;                       ///< how much of far memory the kernel may lock
   OrReason<PageNodes> page_nodes;
+  OrReason<PageNodes> far_page_nodes;  ///< of far memory
   OrReason<double> nodes_per_fetch;
   StreamPrint print;
   std::optional<Contents> contents;  ///< for --validate

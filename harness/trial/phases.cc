@@ -41,7 +41,7 @@ std::string said_by(const std::exception_ptr& failure) {
   try {
     std::rethrow_exception(failure);
   } catch (const std::bad_alloc&) {
-    return "memory ran out";
+    return std::string(kMemoryRanOut);
   } catch (const std::exception& e) {
     return e.what();
   } catch (...) {

@@ -13,6 +13,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -68,6 +69,9 @@ struct alignas(kFalseSharingBytes) Worker {
   std::optional<ProcessorTime> processor_time;  // in the measured phase, without `meetings`
   ProcessorTime meetings;                       // its time in the meetings of the measured phase
 };
+
+/// The message of std::bad_alloc in Outcome::failure.
+inline constexpr std::string_view kMemoryRanOut = "memory ran out";
 
 class Phases {
  public:

@@ -130,6 +130,7 @@ class Run {
       m_.start_failure = error.what();
       return false;
     }
+    if (!m_.join_failure.empty()) m_.far = trial_.far();
     recorded_from_ = team_.clock().now();
     m_.pinned = std::ranges::all_of(phases_.workers(), &Worker::pinned);
     return m_.join_failure.empty();
@@ -268,6 +269,7 @@ class Run {
     measured.pages = page_use();
     measured.reclaim_after = trial_.reclaim();
     measured.far_after = trial_.far();
+    if (config_.far) measured.locked = locked_memory();
     measured.stopped = stop_requested();
     measured.metered = phases_.meter().throughput(phases_.rounds().seconds());
     measured.wall_seconds = phases_.rounds().wall_seconds();
@@ -331,6 +333,7 @@ class Run {
 
   void note(const Phases::Outcome& phase) {
     m_.phases.push_back(phase);
+    if (!phase.failure.empty()) m_.far = trial_.far();
     if (history_ && !history_->goes_on() && !cut_in_) cut_in_ = phase.name;
     sum_up();
   }
@@ -382,12 +385,15 @@ class Run {
     m_.print = fingerprint();
     if (m_.operations() > 0) m_.nodes_per_fetch = nodes_of_next();
     if (!m_.keeps) return;
+    if (!m_.far) m_.far = trial_.far();
+    if (config_.far) m_.lock_limit = lock_limit();
     const bool limits = m_.operations() > 0 && !plan_.model;
     const Ns loop = limits ? loop_ns() : Ns();
     m_.live_bytes = trial_.live_bytes();
     m_.reserved_bytes = trial_.reserved_bytes();
     m_.value_bytes = trial_.value_bytes();
     if (limits && plan_.places_chunks()) m_.page_nodes = page_nodes_of(trial_.chunks());
+    if (m_.far) m_.far_page_nodes = page_nodes_of(m_.far->chunks);
     if (config_.validate != Validate::kOff) {
       timed("validate", [&] { return m_.contents = trial_.contents(), m_.tally.keys(); });
     }
@@ -402,11 +408,10 @@ class Run {
 
   /// Measures the two memories of values. Each has a budget of its own for that: the values may have used up theirs.
   void measure_media() {
-    const OrReason<FarUse> far = trial_.far();
-    if (!far) return;
+    if (!m_.far) return;
     LimitsPlan plan = plan_of_limits();
     plan.time_ns /= 4;
-    FarMemory memory = far->memory;
+    FarMemory memory = m_.far->memory;
     memory.memory.limit = MemoryBudget();
     m_.kernel_demotes = kernel_demotes();
     m_.far_times = measure_medium(plan, memory);
