@@ -51,6 +51,11 @@ LINES |= {
         "own memory, first touched": "--index=simdht:slots=1M --sync=rwspin --pin=cluster:2",
     }.items()
 }
+FAR = f"harness {SHORT} --index=cuckoo --sync=olc --value-size=256 --near=2Mi"
+LINES["far"] = f"{HITS}; {FAR} --far=node:1,size=64Mi --threads=1 --pin=cluster:2; {HITS}"
+LINES["far beside near"] = f"{FAR} --far=node:1,size=64Mi --threads=2 --pin=cluster:0-1"
+LINES["far too large"] = f"{FAR} --far=node:1,size=1G"
+LINES["no such far node"] = f"{FAR} --far=node:4,size=64Mi"
 LINES["limits"] = f"{HITS}; harness limits --json --progress=none --footprint=32Mi --threads=2; {HITS}"
 LINES["limits bound"] = f"{HITS}; harness limits --json --progress=none --footprint=32Mi --threads=1 --mem=bind:2; {HITS}"
 LINES["no such node"] = f"harness {SHORT} --mem=bind:4"
@@ -156,10 +161,53 @@ class Machine(unittest.TestCase):
             for node in nodes:
                 self.assertGreater(given[node], (32 << 20) // 4096 // len(nodes), f"{run}: {given}")
 
+    def far(self, run):
+        """Returns the document of a run with far memory, and what it says of that."""
+        if "there is no 'cuckoo'" in results[run].stderr:
+            self.skipTest("this build has no cuckoo")
+        document = self.document(run)
+        return document, document["memory"]["far"]
+
+    def test_far_values_lie_on_the_far_node_and_near_ones_where_the_thread_is(self):
+        document, far = self.far("far")
+        self.assertEqual([far["medium"], far["words"]], ["node", "node:1,size=64Mi"])
+        self.assertGreater(far["live_bytes"], RECORDS * 256 - (2 << 20))
+        self.assertEqual(far["observed"]["shares"], [{"node": 1, "share": 1}])
+        self.assertEqual([place["node"] for place in document["placement"]["memory"]["observed"]["shares"]], [2])
+        # The measurement of the far node takes 64 MiB there, too.
+        hits = [int(line) for line in results["far"].stdout.splitlines() if line.isdigit()]
+        given = [after - before for before, after in zip(hits[:4], hits[4:], strict=True)]
+        self.assertGreater(given[1] * 4096, (64 << 20) + far["live_bytes"])
+        self.assertLess(given[3] * 4096, 16 << 20)
+
+    def test_far_pages_are_locked_on_their_node(self):
+        document, far = self.far("far")
+        self.assertEqual(far["locked_bytes"], far["reserved_bytes"])
+        self.assertEqual([note for note in document["health"]["notes"] if "far memory" in note], [])
+
+    def test_hwloc_is_asked_what_the_far_node_is(self):
+        _, far = self.far("far")
+        if far["hwloc"] is None:
+            self.assertIn("hwloc does not say what the memory of node 1 is", far["hwloc_reason"])
+        else:
+            self.assertEqual(far["hwloc"], "DRAM")
+
+    def test_a_far_node_that_is_also_near_is_noted(self):
+        document, _ = self.far("far beside near")
+        self.assertIn("node 1 has far memory, and near memory, too, which lies on nodes 0-1", document["health"]["notes"])
+
     def test_a_node_that_does_not_exist_is_wrong_input(self):
-        done = results["no such node"]
-        self.assertEqual((done.status, done.stderr.count("\n")), (2, 1))
-        self.assertIn("there is no node 4; this process may use nodes 0-3", done.stderr)
+        for run, said in (
+            ("no such node", "there is no node 4; this process may use nodes 0-3"),
+            ("no such far node", "--far=node:4,size=64Mi: there is no node 4; this process may use nodes 0-3"),
+            ("far too large", "--far=node:1,size=1G: 1.0 GB; "),
+        ):
+            done = results[run]
+            self.assertEqual((done.status, done.stderr.count("\n")), (2, 1), done)
+            self.assertIn(said, done.stderr)
+
+    def test_a_far_node_has_less_memory_than_the_machine(self):
+        self.assertRegex(results["far too large"].stderr, r"; \d+\.\d MB of memory are available on node 1$")
 
 
 if __name__ == "__main__":
