@@ -261,7 +261,7 @@ void describe(Like<TwoMemories> auto& m, auto& field) {
   field("near_limit_bytes", m.near_limit, "value of --near", kOneOrMore);
   field("live_bytes", m.live, "bytes in blocks of far memory after the measured phase");
   field("reserved_bytes", m.reserved, "bytes that far memory holds from the system, free blocks included");
-  field("observed", m.page_nodes);
+  field("observed", m.page_nodes, "the same of far memory's pages");
   field("locked_bytes", m.locked,
         "of a node: the part of reserved_bytes that the kernel neither swaps out nor moves to another node");
   field("preset_latency_ns", m.preset_latency_ns, "of the model: time of a transfer beside its bytes");

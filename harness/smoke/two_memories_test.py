@@ -45,7 +45,8 @@ class TwoMemories(Runs):
         self.assertRegex(self.refusal(*VALUES[:3], "--near=64T", far), r"--near: 64000\.0 GB; [\d.]+ [GM]B of memory are available")
         self.assertIn("lies in this machine's memory, as --near does: 64000.0 GB", self.refusal(*VALUES, "--far=model:cxl,size=64T"))
         self.assertRegex(self.refusal(*VALUES, "--far=node:0,size=64T"), r"--far=node:0,size=64T: 64000\.0 GB; .* available on node 0")
-        self.assertIn("--far=node:1000,size=1G: there is no node 1000; this process may use", self.refusal(*VALUES, "--far=node:1000,size=1G"))
+        said = self.refusal(*VALUES, "--far=node:1000,size=1G")
+        self.assertIn("--far=node:1000,size=1G: there is no node 1000; this process may use", said)
 
     def test_by_default_as_many_records_are_loaded_as_two_memories_hold(self):
         (document,) = self.documents(*VALUES, "--far=model:cxl,size=4Mi", "--ops=2000", "--warmup=0")
@@ -55,9 +56,12 @@ class TwoMemories(Runs):
         done = run("--json", *VALUES, "--far=model:cxl,size=4Mi", "--ops=2000", "--warmup=0", "--records=19800")
         document = json.loads(done.stdout)
         self.assertEqual((done.returncode, document["status"]), (1, "failed"))
-        self.assertIn("memory ran out in phase load: near and far memory are full, --near=1Mi and --far=model:cxl,size=4Mi", document["reason"])
-        done = run("--json", *VALUES, "--far=model:cxl,size=4Mi", "--ops=2000", "--warmup=0", "--records=14000", "--rule=far-first")
-        self.assertIn("memory ran out in phase load: far memory is full, --near=1Mi and --far=model:cxl", json.loads(done.stdout)["reason"])
+        said = "memory ran out in phase load: near and far memory are full, --near=1Mi and --far=model:cxl,size=4Mi"
+        self.assertIn(said, document["reason"])
+        far_first = [*VALUES[:3], "--near=16Mi", "--far=model:cxl,size=4Mi", "--rule=far-first", "--records=15850"]
+        done = run("--json", *far_first, "--ops=2000", "--warmup=0")
+        said = "memory ran out in phase load: far memory is full, --near=16Mi and --far=model:cxl"
+        self.assertIn(said, json.loads(done.stdout)["reason"])
 
     def test_far_pages_that_the_kernel_does_not_lock_are_counted_and_noted(self):
         far = self.on_node()["memory"]["far"]
