@@ -109,7 +109,7 @@ TEST_CASE("wrong input is one line that says what would be right", "[cli]") {
        "lies in this machine's memory, as --near does: 9.0 GB; 8.6 GB of memory are available"},
       {{"--far=node:2,size=1G", "--near=1G"},
        "--far=node:2,size=1G: there is no node 2; this process may use nodes 0-1"},
-      {{"--far=model:cxl,size=4M", "--near=1M", "--value-size=1000", "--records=6k"},
+      {{"--far=model:cxl,size=4M", "--near=1Mi", "--value-size=1000", "--records=6k"},
        "--records: 6000 values of 1000 bytes take at least 6.0 MB; near and far memory have 5.0 MB together"},
       {{"--far=model:cxl,size=4M", "--near=4M", "--value-size=1000", "--records=5k", "--rule=weighted:0.1"},
        "--records: --rule=weighted:0.1 puts 4500 of 5000 values of 1000 bytes into far memory, where they take at "
