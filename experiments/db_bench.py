@@ -39,7 +39,7 @@ def load_options(load, keys, operations):
     gets, puts, seeks = MIXES[load]
     shape = {"social-graph": SOCIAL | {"key_dist_a": keys ** -SOCIAL["key_dist_b"]}, "half-writes-uniform": UNIFORM}.get(load, PREFIX)
     words = [f"--{name}={value}" for name, value in shape.items()]
-    if load.startswith("half-writes"):
+    if load == "half-writes":
         # Flushes and compactions come as often, by the size of the data, as with 64 MiB of buffer and 50 M keys.
         buffer = max(64 << 10, (64 << 20) * keys // 50_000_000)
         words += [f"--write_buffer_size={buffer}", f"--target_file_size_base={buffer}", f"--max_bytes_for_level_base={4 * buffer}"]

@@ -253,6 +253,8 @@ class BlockStoreOf {
   [[nodiscard]] u64 limit() const { return limit_.bytes(); }
   /// Returns the bytes of far memory that are taken from the system; at most the limit. 0 without a limit.
   [[nodiscard]] u64 charged() const { return limit_.charged(); }
+  /// Returns whether the store has ever been full: it has evicted a block for room. It may be a little late.
+  [[nodiscard]] bool was_full() const { return was_full_.load(kRelaxed); }  // guards no memory
   /// Returns the bytes of near memory of the index; exact while no operation runs.
   [[nodiscard]] u64 index_bytes() const { return index_.bytes().index.live; }
 
@@ -451,6 +453,7 @@ class BlockStoreOf {
       seat.template remove<&BlockCounters::evictions>(Head(bytes).block().size());
       evicted += bytes.size();
     };
+    if (!was_full()) was_full_.store(true, kRelaxed);
     const std::scoped_lock lock(hand_mutex_);
     for (;;) {
       const Eviction step = index_.evict(seat.me(), hand_, kStep, gone);
@@ -465,6 +468,7 @@ class BlockStoreOf {
   const MemoryBudget limit_;
   Charge* const charge_;  // null: the far memory has its own speed
   Index index_;
+  std::atomic<bool> was_full_{false};
   std::mutex hand_mutex_;  // guards the hand
   typename Index::Walk hand_;
   std::vector<Seat> seats_;

@@ -1,6 +1,8 @@
 #include "services/rocksdb/options.h"
 
+#include <optional>
 #include <string>
+#include <string_view>
 
 #include <fmt/format.h>
 
@@ -15,7 +17,15 @@ constexpr u64 kMostSize = u64{1} << 46;
 
 /// The text that is right, for errors.
 constexpr std::string_view kRight =
-    "write latchlab://[far=MEDIUM,]size=SIZE[,promote=1|2][,stats=PATH], such as latchlab://size=64Mi";
+    "write latchlab://[far=MEDIUM,]size=SIZE[,rule=near-first|second-touch][,promote=1|2][,stats=PATH], such as "
+    "latchlab://size=64Mi";
+
+PlacementKind rule_of(std::string_view text) {
+  const std::optional<PlacementKind> rule = value_of_word<PlacementKind>(text);
+  if (rule == PlacementKind::kNearFirst || rule == PlacementKind::kSecondTouch) return *rule;
+  throw InputError(fmt::format("rule='{}' must be near-first or second-touch{}", text,
+                               rule ? ", since RocksDB's own cache takes each block first" : ""));
+}
 
 TierOptions read(const Spec& spec) {
   // The tier's own words, and those of the medium.
@@ -24,7 +34,7 @@ TierOptions read(const Spec& spec) {
   for (const auto& [key, value] : spec.options) {
     if (key == "far") {
       far = value;
-    } else if (key == "promote" || key == "stats") {
+    } else if (key == "rule" || key == "promote" || key == "stats") {
       own.options.emplace_back(key, value);
     } else {
       rest += fmt::format(",{}={}", key, value);
@@ -39,6 +49,7 @@ TierOptions read(const Spec& spec) {
   }
   SpecReader reader(own, std::string(kScheme));
   if (far.empty()) options.size = reader.number("size", 0, TierOptions::kLeastSize, kMostSize);
+  options.rule = rule_of(reader.text("rule", word(options.rule)));
   options.promote = static_cast<u32>(reader.number("promote", options.promote, 1, 2));
   options.stats = reader.text("stats", "");
   reader.finish();

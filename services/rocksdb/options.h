@@ -2,7 +2,7 @@
 
 // The options of the tier, as the URI of RocksDB's secondary cache spells them:
 //
-//     latchlab://[far=MEDIUM,]size=SIZE[,promote=N][,stats=PATH]
+//     latchlab://[far=MEDIUM,]size=SIZE[,rule=RULE][,promote=N][,stats=PATH]
 //
 //     latchlab://size=64Mi,stats=/tmp/tier.json
 //     latchlab://far=node:1,size=4Gi
@@ -12,6 +12,8 @@
 //                not the tier's are the medium's. Without it, blocks lie in this process's heap
 //     size       the most bytes of far memory, as in 64M and 64Mi: blocks, their keys and heads, and what waits to be
 //                freed
+//     rule       near-first, the default: the tier takes each block that RocksDB's cache evicts; second-touch: when it
+//                is full, it takes those that it has been offered before lately (ghosts.h)
 //     promote    the hit in the tier with which a block moves up to RocksDB's own cache: 1, or 2, as RocksDB counts
 //     stats      a file for the counts, as JSON. The tier writes it at its end, or at the end of the process
 //
@@ -23,6 +25,7 @@
 
 #include "src/base/types.h"
 #include "src/memory/media/medium_options.h"
+#include "src/memory/media/placement_rule.h"
 
 namespace latchlab::tier {
 
@@ -31,7 +34,8 @@ struct TierOptions {
   static constexpr u64 kLeastSize = u64{1} << 20;
 
   u64 size = 0;
-  std::optional<MediumOptions> far;  ///< of the same size; empty: the heap
+  std::optional<MediumOptions> far;                ///< of the same size; empty: the heap
+  PlacementKind rule = PlacementKind::kNearFirst;  ///< this or kSecondTouch
   u32 promote = 1;
   std::string stats;  ///< a path; empty: none
 };

@@ -49,6 +49,13 @@ MemoryConfig far_memory(const TierOptions& options, const std::optional<Medium>&
           .malloc_alignment = alignof(std::max_align_t)};
 }
 
+std::optional<Ghosts> make_ghosts(const TierOptions& options) {
+  if (options.rule != PlacementKind::kSecondTouch) return std::nullopt;
+  // Keys are remembered for as long as about three times the blocks that fit take to come.
+  constexpr u64 kUsualBlock = 4096, kTimes = 3;
+  return std::optional<Ghosts>(std::in_place, kTimes * options.size / kUsualBlock);
+}
+
 /// The result of a lookup, which is ready at once. RocksDB owns the object.
 class Ready final : public rocksdb::SecondaryCacheResultHandle {
  public:
@@ -70,10 +77,23 @@ TierCache::TierCache(std::string uri, TierOptions options)
       options_(std::move(options)),
       medium_(open_medium(options_)),
       charge_(open_charge(medium_)),
-      store_(far_memory(options_, medium_), charge_ ? &*charge_ : nullptr) {}
+      speed_(options_.stats.empty() ? std::nullopt
+                                    : measure_copies(far_memory(options_, medium_), charge_ ? &*charge_ : nullptr)),
+      store_(far_memory(options_, medium_), charge_ ? &*charge_ : nullptr),
+      ghosts_(make_ghosts(options_)) {}
+
+/// Returns whether the store shall take a block that RocksDB's cache has evicted.
+bool TierCache::takes(const Slice& key) {
+  if (!ghosts_) return true;
+  const bool known = ghosts_->offer(BlockHash::of(text_of(key)));
+  if (known || !store_.was_full()) return true;
+  passed_.fetch_add(1, kRelaxed);  // a count, which guards no memory
+  return false;
+}
 
 Status TierCache::Insert(const Slice& key, void* value, const rocksdb::Cache::CacheItemHelper* helper) {
   try {
+    if (!takes(key)) return Status::OK();
     const size_t size = helper->size_cb(value);
     // A block that is refused is only a miss to come, so the result says nothing.
     (void)store_.put(text_of(key), size, [&](std::span<std::byte> to) {
@@ -130,8 +150,9 @@ Status TierCache::GetCapacity(size_t& capacity) {
 
 std::string TierCache::GetPrintableOptions() const {
   try {
-    return fmt::format("    latchlab.uri : {}\n    latchlab.size : {}\n    latchlab.promote : {}\n", uri_,
-                       options_.size, options_.promote);
+    return fmt::format(
+        "    latchlab.uri : {}\n    latchlab.size : {}\n    latchlab.rule : {}\n    latchlab.promote : {}\n", uri_,
+        options_.size, word(options_.rule), options_.promote);
   } catch (...) {
     return {};
   }
@@ -144,11 +165,29 @@ std::string TierCache::counts_json() const {
                                   {"medium", medium_ && medium_->is_modelled() ? "modelled" : kind},
                                   {"far", options_.far ? options_.far->str() : ""},
                                   {"size", options_.size},
+                                  {"model", nullptr},
+                                  {"copies", nullptr},
+                                  {"rule", word(options_.rule)},
                                   {"promote", options_.promote},
                                   {"charged", store_.charged()},
                                   {"index_bytes", store_.index_bytes()},
                                   {"blocks", counters.blocks()},
+                                  {"ghost_bytes", ghosts_ ? ghosts_->bytes() : 0},
+                                  {"passed", passed_.load(kRelaxed)},
                                   {"bytes", counters.bytes()}};
+  if (medium_ && medium_->is_modelled()) {
+    const MediumSpeed& speed = medium_->options().speed;
+    document["model"] = {{"latency_ns", speed.latency_ns},
+                         {"read_gbps", speed.read_gbps},
+                         {"write_gbps", speed.write_gbps},
+                         {"granule", speed.granule}};
+  }
+  if (speed_) {
+    document["copies"] = {{"read_ns", speed_->read_ns},
+                          {"write_ns", speed_->write_ns},
+                          {"read_gbps", speed_->read_gbps},
+                          {"write_gbps", speed_->write_gbps}};
+  }
   for_each_counter(counters, [&](std::string_view name, u64 count) { document[std::string(name)] = count; });
   return document.dump(2) + "\n";
 }

@@ -13,12 +13,16 @@
 //               stays in the tier, and the LRUCache keeps its key without a block. If that key is still there at the
 //               next hit, Lookup comes with advise_erase, the block leaves the tier and goes up
 //
+// rule=second-touch spares far memory writes of blocks that nobody reads again. Until the tier is full it takes each
+// block that it is offered. Then it remembers the key of a block, and takes the block when it is offered again.
+//
 // Version: this is the interface of RocksDB 7.8. That of 8.x and later differs (helpers instead of callbacks, other
 // results, types of compression). A version gets an implementation of its own beside this one, and cmake/rocksdb.cmake
 // chooses the file: it is the only place that knows versions.
 //
 // RocksDB must see no exception. Each override that could throw catches all.
 
+#include <atomic>
 #include <cstddef>
 #include <memory>
 #include <optional>
@@ -28,6 +32,8 @@
 #include <rocksdb/secondary_cache.h>
 
 #include "services/rocksdb/block_store.h"
+#include "services/rocksdb/copy_speed.h"
+#include "services/rocksdb/ghosts.h"
 #include "services/rocksdb/options.h"
 #include "src/memory/media/medium.h"
 
@@ -60,11 +66,16 @@ class TierCache : public rocksdb::SecondaryCache {
   void write_stats() const;
 
  private:
+  bool takes(const rocksdb::Slice& key);
+
   const std::string uri_;
   const TierOptions options_;
   const std::optional<Medium> medium_;        // the heap, if there is none
   std::optional<BlockStore::Charge> charge_;  // if the medium is a model
+  const std::optional<CopySpeed> speed_;      // if there is a file for the counts
   BlockStore store_;
+  std::optional<Ghosts> ghosts_;  // for second-touch
+  std::atomic<u64> passed_{0};    // blocks that were offered and remembered, and not taken
 };
 
 }  // namespace latchlab::tier
