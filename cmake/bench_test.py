@@ -104,7 +104,7 @@ class Answers(Tree):
                 done = self.bench(*arguments)
                 text, _, more = done.stdout.partition("\nIn a clone there are also")
                 self.assertEqual((text, done.returncode), (self.text(topic), 0), done.stderr)
-                self.assertEqual(", verify, model, serve.\n" in more, topic == "harness", done.stdout)
+                self.assertEqual(", verify, model, tier, serve.\n" in more, topic == "harness", done.stdout)
         for arguments in (["ci", "--help"], ["help", "ci"]):
             with self.subTest(arguments=arguments):
                 done = self.bench(*arguments)
@@ -237,6 +237,16 @@ class Builds(Tree):
         done = self.bench("serve", *words)
         self.assertEqual((done.stdout, done.returncode), (f"server_asked in {self.folder}: {' '.join(words)}\n", 0), done.stderr)
         self.assertEqual((self.build / "asked_stores").read_text(), "art:olc\n")
+
+    def test_tier_refuses_wrong_words_before_it_builds_and_then_builds_and_runs(self):
+        (self.tree / "experiments/tier.py").write_text("import sys\nprint(sys.argv[1:])\nsys.exit(2 * ('wrong' in sys.argv))\n")
+        done = self.bench("tier", "wrong")
+        self.assertEqual((done.stdout, done.returncode), ("['', 'wrong']\n", 2), done.stderr)
+        self.assertEqual(self.calls(), [])
+        done = self.bench("tier", "16Mi", "--no-install")
+        library = self.tree / "build/release/liblatchlab_rocksdb.so"
+        self.assertEqual((done.stdout, done.returncode), (f"['', '16Mi']\n['{library}', '16Mi']\n", 0), done.stderr)
+        self.assertEqual(self.calls(), ["cmake --preset release", "cmake --build build/release --target rocksdb_tier"])
 
     def test_an_experiment_builds_the_pairs_of_its_points(self):
         self.lacks("art:rtm", "art:olc")

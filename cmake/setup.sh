@@ -47,6 +47,9 @@ uring_packages="liburing-dev"
 # `./bench --far=file:FOLDER` adds libmemkind. A harness that was built without it refuses that word.
 memkind_packages="libmemkind-dev"
 
+# `./bench tier` adds RocksDB, and its db_bench.
+tier_packages="librocksdb-dev rocksdb-tools"
+
 # `--on=hosts:FILE` of a sweep adds GNU parallel, and ssh.
 hosts_packages="parallel openssh-client"
 
@@ -116,7 +119,8 @@ run_experiment() {
 purpose_of() {
   local left=" $* " purpose package these
   for purpose in "to build and run the harness:$bench_packages" "to run scripts:$export_packages" \
-    "to serve by io_uring:$uring_packages" "to test it:$test_packages" "to sweep over hosts:$hosts_packages" "to run all tests:$all_test_packages" \
+    "to serve by io_uring:$uring_packages" "to run RocksDB with the tier:$tier_packages" "to test it:$test_packages" \
+    "to sweep over hosts:$hosts_packages" "to run all tests:$all_test_packages" \
     "to draw figures:$experiment_packages" "to profile:$profile_packages" "to count instructions:$budget_packages" "besides:$*"; do
     these=""
     for package in ${purpose#*:}; do

@@ -123,7 +123,7 @@ def uri_of(point, data, stats):
 class Tool:
     """Runs points: the library of the tier, db_bench and its databases."""
 
-    def __init__(self, library, cache=CACHE):
+    def __init__(self, library, cache):
         self.library, self.cache = library, cache
         self.program = db_bench.found()
         self.databases = db_bench.Databases(cache / "databases", self.program)
@@ -150,8 +150,8 @@ class Tool:
             ended = db_bench.run_together([self.command(point, folder, data, number) for number, folder in enumerate(folders)])
             seconds = time.monotonic() - began
             busy = None if busy is None else (db_bench.busy_ms(scratch) - busy) / 1000 / seconds
-            tiers = [json.loads((folder / "stats.json").read_text()) for folder in folders if point.far]
-        printed = [db_bench.parsed(text) for text, _ in ended]
+            printed = [db_bench.parsed(text) for text, _ in ended]
+            tiers = [counts_of(folder / "stats.json") for folder in folders if point.far]
         for one, tier in zip(printed, tiers, strict=False):
             see_that_it_served(one, tier)
         return outcome_of(printed, tiers, [usage for _, usage in ended]) | {"device_busy": busy, "database_bytes": data, "wall_s": seconds}
@@ -172,6 +172,14 @@ def tree_build():
     def git(*words):
         return db_bench.output(["git", "-C", str(TREE), *words])
     return {"commit": git("rev-parse", "--short=12", "HEAD") or "unknown", "dirty": bool(git("status", "--porcelain"))}
+
+
+def counts_of(path):
+    """Returns the counts that a tier has written. Raises RunFailed."""
+    try:
+        return json.loads(path.read_text())
+    except OSError as error:
+        raise RunFailed(f"the tier wrote no counts: {error.strerror}") from None
 
 
 def see_that_it_served(printed, tier):
@@ -281,7 +289,7 @@ def gain_report(runs):
         rates, tails, found = [], [], []
         for number in sorted({number for _, number in runs.kept}):
             of = {point.variant: runs.kept.get((point, number)) for point in base}
-            if any(of.get(name) is None for name in (SMALL, LARGE, COPIES, variant)):
+            if any(of.get(name) is None for name in (SMALL, LARGE, COPIES, variant)) or of[SMALL]["misses"] == of[LARGE]["misses"]:
                 continue
             costs = tier_cost.costs_of(of[SMALL], of[LARGE], of[COPIES])
             found.append(costs)
@@ -364,7 +372,7 @@ def main(library, *arguments):
         CACHE.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise InputError(f"--out: {folder}: {error.strerror}") from None
-    runs, tool = Runs(folder, Point, mode), Tool(pathlib.Path(library).absolute())
+    runs, tool = Runs(folder, Point, mode), Tool(pathlib.Path(library).absolute(), CACHE)
     right = runs.run_rounds(points, rounds, tool.measure)
     print(report(runs), end="")
     if experiment:

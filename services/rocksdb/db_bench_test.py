@@ -10,6 +10,7 @@ import os
 import pathlib
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -42,13 +43,17 @@ class DbBench(unittest.TestCase):
         cls.run_db_bench("--benchmarks=fillseq,compact")
 
     @classmethod
+    def words_of(cls, *options, tier=None, folder="db"):
+        """Returns the words of db_bench for a database, and its environment."""
+        words = [DB_BENCH, f"--db={cls.folder}/{folder}", f"--num={KEYS}", "--seed=7", "--compression_type=none", *options]
+        if tier is None:
+            return words, dict(os.environ)
+        return [*words, f"--secondary_cache_uri={tier}"], {**os.environ, "LD_PRELOAD": str(TIER)}
+
+    @classmethod
     def run_db_bench(cls, *options, tier=None, status=0):
         """Runs db_bench on the database, with the tier of this URI. Returns the process."""
-        environment = dict(os.environ)
-        words = [DB_BENCH, f"--db={cls.folder}/db", f"--num={KEYS}", "--seed=7", "--compression_type=none", *options]
-        if tier is not None:
-            environment["LD_PRELOAD"] = str(TIER)
-            words.append(f"--secondary_cache_uri={tier}")
+        words, environment = cls.words_of(*options, tier=tier)
         done = subprocess.run(words, env=environment, capture_output=True, text=True, errors="replace", timeout=300, check=False)
         if done.returncode != status:
             raise AssertionError(f"{words} ended with {done.returncode}: {done.stderr[-2000:]} {done.stdout[-2000:]}")
@@ -94,6 +99,60 @@ class DbBench(unittest.TestCase):
                 else:
                     self.assertLess(tier["taken"], tier["hits"])
 
+    def test_second_touch_writes_less_and_loses_little(self):
+        for promote in (1, 2):
+            with self.subTest(promote=promote):
+                usual, every = self.read(f"size=1Mi,promote={promote}")
+                tickers, tier = self.read(f"size=1Mi,promote={promote},rule=second-touch")
+                self.check_counts(tickers, tier)
+                self.assertEqual((every["rule"], every["passed"], every["ghost_bytes"]), ("near-first", 0, 0))
+                self.assertEqual((tier["rule"], tier["ghost_bytes"]), ("second-touch", 4 * 3 * (1 << 20) // 4096))
+                # All keys are alike, so that a block comes again before the ghosts have forgotten it, or not.
+                self.assertGreater(tier["passed"], tier["puts"] / 4)
+                self.assertLess(tier["blocks_written"], every["blocks_written"] * .8)
+                self.assertLess(tickers["rocksdb.block.cache.data.miss"], usual["rocksdb.block.cache.data.miss"] * 1.05)
+
+    def test_the_counts_tell_the_speed_of_the_medium(self):
+        _, heap = self.read("size=2Mi")
+        self.assertIsNone(heap["model"])
+        self.assertEqual(set(heap["copies"]), {"read_ns", "write_ns", "read_gbps", "write_gbps"})
+        self.assertGreater(min(heap["copies"].values()), 0)
+        _, model = self.read("far=model:optane,size=4Mi,lat=20000")
+        self.assertEqual(model["model"], {"latency_ns": 20000, "read_gbps": 6.6, "write_gbps": 2.3, "granule": 256})
+        self.assertGreater(model["copies"]["read_ns"], 20000)
+        self.assertGreater(model["copies"]["write_ns"], 20000)
+
+    def test_a_database_whose_process_was_killed_has_no_wrong_block(self):
+        shutil.copytree(self.folder / "db", self.folder / "killed")
+        self.addCleanup(shutil.rmtree, self.folder / "killed")
+        # The writer's blocks come and go, since its buffer is small.
+        options = ["--use_existing_db=true", f"--cache_size={NEAR}", "--cache_numshardbits=0", "--write_buffer_size=262144",
+                   "--max_bytes_for_level_base=1048576", "--target_file_size_base=262144"]
+        words, environment = self.words_of("--benchmarks=readwhilewriting", "--threads=3", "--reads=100000000", *options,
+                                           tier="latchlab://size=2Mi", folder="killed")
+        with subprocess.Popen(words, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) as process:
+            said = b""
+            while b"finished 100000 ops" not in said:
+                piece = os.read(process.stderr.fileno(), 65536)
+                self.assertTrue(piece, said[-2000:])
+                said += piece
+            most = int(re.search(r"VmHWM:\s+(\d+) kB", pathlib.Path(f"/proc/{process.pid}/status").read_text())[1]) << 10
+            process.send_signal(signal.SIGKILL)
+        self.assertEqual(process.returncode, -signal.SIGKILL)
+        # One of three threads alone has moved some 300 MB through far memory.
+        self.assertLess(most, 80 << 20)
+        for tool, arguments in (("sst_dump", [f"--file={self.folder}/killed", "--command=verify"]),
+                                ("ldb", [f"--db={self.folder}/killed", "checkconsistency"])):
+            done = subprocess.run([tool, *arguments], capture_output=True, text=True, errors="replace", check=False)
+            self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+            self.assertNotRegex((done.stdout + done.stderr).lower(), "corrupt|fail")
+        words, environment = self.words_of("--benchmarks=readrandom,verifychecksum", f"--reads={READS}", "--verify_checksum=true", *options,
+                                           tier="latchlab://size=2Mi", folder="killed")
+        done = subprocess.run(words, env=environment, capture_output=True, text=True, errors="replace", check=False)
+        self.assertEqual(done.returncode, 0, done.stderr[-2000:])
+        self.assertIn(f"({READS} of {READS} found)", done.stdout)
+        self.assertNotRegex(done.stdout + done.stderr, "(?i)corrupt")
+
     def test_a_tier_that_holds_everything_reads_each_block_once_from_the_device(self):
         tickers, tier = self.read("size=64Mi", f"--reads={4 * READS}")
         self.check_counts(tickers, tier)
@@ -119,6 +178,7 @@ class DbBench(unittest.TestCase):
                            ("latchlab://sze=64M", "did you mean 'size'?"),
                            ("latchlab://size=64X", "size='64X' must be"),
                            ("latchlab://size=64M,promote=3", "promote='3' must be"),
+                           ("latchlab://size=64M,rule=far-first", "RocksDB's own cache takes each block first"),
                            ("latchlab://far=tape,size=64M", "there is no medium 'tape'"),
                            ("latchlab://far=node:999,size=64M", "has no node 999"),
                            ("latchlab://size=64M,stats=/no/such/folder/x", "/no/such/folder/x")):
