@@ -83,10 +83,10 @@ class Runs:
         return [value for _, value in of if value is not None]
 
     def ratios(self, above, below, what):
-        """Returns the ratios of two points, each of one round."""
+        """Returns the ratios of two points, each of one round, but for rounds that lack one or would divide by zero."""
         rounds = sorted({number for _, number in self.kept})
         return [self.kept[above, number][what] / self.kept[below, number][what]
-                for number in rounds if (above, number) in self.kept and (below, number) in self.kept]
+                for number in rounds if (above, number) in self.kept and (below, number) in self.kept and self.kept[below, number][what]]
 
 
 def shown(values, digits=0):

@@ -1,6 +1,6 @@
 """RocksDB's own db_bench with a block cache over two memories, beside one in DRAM alone.
 
-    ./bench tier counts|gain|rules|servers [--quick] [--out=FOLDER]
+    ./bench tier counts|gain|rules|servers|trace [--quick] [--out=FOLDER]
     ./bench tier VARIANT... [--load=NAME] [--fill=order|random] [--keys=N] [--operations=N] [--shards=N] [--rounds=N] [--out=FOLDER]
 
 A variant is the size of RocksDB's block cache; after a plus come the words of the tier below it, as in its URI (docs/two_memories.md). Sizes
@@ -15,6 +15,7 @@ bypass the kernel's cache of files. A run fails if the tier has not served, or i
     gain        near 1.4 % of the data, near + far 9 %, and what counts times measured costs predict; with two controls, a half of puts
     rules       which blocks far memory takes, and when they go up again, on three media
     servers     small DRAM, hybrid and large DRAM as 2:0, 1:8 and 8:0 % of a shard's data, on three loads, with 1, 2 and 4 shards a machine
+    trace       counts of a model in Python, of one recorded trace of accesses to blocks, beside those of the tier; its rules are more
 
     --load      prefix-dist (the default), mixgraph with its published parameters of ZippyDB; social-graph, with those of the social graph;
                 prefix-dist-95, gets .95; half-writes, gets .5 and puts .5, with flushes and compactions; half-writes-uniform, without them, and
@@ -23,7 +24,7 @@ bypass the kernel's cache of files. A run fails if the tier has not served, or i
     --keys      of a shard's database, 2 M; --operations of a run, 400,000; --quick has fewer of both, and fewer rounds
     --shards    processes of db_bench, each with a database and its part of both memories
 
-FOLDER, by default experiments/results/tier or tier-NAME, gets results.jsonl (a line for each run), and figure.svg for rules. Kept results
+FOLDER, by default experiments/results/tier or tier-NAME, gets results.jsonl (a line for each run), and figure.svg for gain, rules and servers. Kept results
 count: a run whose point and round are there is not run again. The text on stdout has medians with the least and the most of the rounds:
 operations a second, the percentiles of a get, data blocks read from the device (misses), blocks that far memory gave (far hits) and took,
 bytes that the processes read from the device, and the share of time that the whole machine kept it busy.
@@ -45,10 +46,11 @@ import tempfile
 import time
 from dataclasses import dataclass, replace
 
+import block_trace
 import db_bench
 import tier_cost
 from db_bench import RunFailed
-from kept import Runs, shown
+from kept import Runs, draw_if_possible, shown
 
 TREE = pathlib.Path(__file__).resolve().parents[1]
 RESULTS = TREE / "experiments/results"
@@ -156,6 +158,21 @@ class Tool:
             see_that_it_served(one, tier)
         return outcome_of(printed, tiers, [usage for _, usage in ended]) | {"device_busy": busy, "database_bytes": data, "wall_s": seconds}
 
+    def trace(self, point):
+        """Returns the file with a trace of the accesses to blocks under the point's load. Raises RunFailed."""
+        database = self.databases.of(point.keys, point.fill)
+        path = self.cache / "traces" / f"{database.name}-{point.load}-{point.operations}"
+        if not path.exists():
+            path.parent.mkdir(exist_ok=True)
+            with tempfile.TemporaryDirectory(prefix="run-", dir=self.cache) as scratch:
+                folder = pathlib.Path(scratch) / "0"
+                folder.mkdir()
+                self.databases.copy(database, folder / "db")
+                words, _ = self.command(replace(point, variant="1.4%"), folder, db_bench.bytes_of(database), 0)
+                db_bench.run([*words, f"--block_cache_trace_file={folder}/trace"])
+                (folder / "trace").rename(path)
+        return path
+
     def command(self, point, folder, data, shard):
         """Returns the words of db_bench for a shard, and its environment."""
         words = [self.program, f"--db={folder}/db", "--use_existing_db=true", f"--num={point.keys}", f"--seed={db_bench.SEED + shard}",
@@ -242,7 +259,7 @@ def counts_points(base):
     return list(dict.fromkeys(out))
 
 
-def counts_report(runs):
+def counts_report(runs, _):
     lines = ["misses of near + far over those of DRAM of the same total; the same, and the bytes written to far memory, over those of promote=1"]
     for point in sorted(runs.points(), key=order):
         if not point.far:
@@ -273,7 +290,7 @@ def gain_points(base):
     return [replace(base, variant=variant) for variant in (SMALL, LARGE, COPIES, HYBRID, MODEL)] + controls
 
 
-def gain_report(runs):
+def gain_report(runs, _):
     """Returns the ratios of the bars, and what the counts predict beside what was measured, each of one round."""
     base = [point for point in runs.points() if point.load == "prefix-dist"]
     lines = ["over near memory alone: misses; operations a second; P95"]
@@ -301,9 +318,96 @@ def gain_report(runs):
     return "\n".join(lines) + "\n"
 
 
-EXPERIMENTS = {"counts": (counts_points, counts_report), "gain": (gain_points, gain_report)}
-ROUNDS = {"counts": {"quick": 1, "full": 3}, "gain": {"quick": 3, "full": 10}}
+MEDIA = {"DRAM": "", "a model of CXL": "far=model:cxl,", "a model of Optane": "far=model:optane,"}
+
+
+def rules_points(base):
+    return [replace(base, variant=variant) for variant in
+            (SMALL, LARGE, *(f"{SMALL}+{medium}size=7.6%{rule}" for medium in MEDIA.values() for rule in RULES))]
+
+
+def rules_report(runs, _):
+    lines = ["over the usual rule (near-first,promote=1) on the same medium: misses; bytes written to far memory; operations a second"]
+    for medium, words in MEDIA.items():
+        usual = Point(f"{SMALL}+{words}size=7.6%")
+        for rule in RULES:
+            point = next((one for one in runs.points() if one.variant == usual.variant + rule), None)
+            plain = next((one for one in runs.points() if one.variant == usual.variant), None)
+            if point and plain:
+                written = lambda of: statistics.median(far["bytes_written"] for far in runs.values(of, "far"))
+                lines.append(f"{medium + ', ' + (rule.lstrip(',') or 'promote=1'):50} {shown(runs.ratios(point, plain, 'misses'), 3)}; "
+                             f"{written(point) / written(plain):.3f}; {shown(runs.ratios(point, plain, 'operations_s'), 2)}")
+    return "\n".join(lines) + "\n"
+
+
+# In the ratio of DRAM to far memory of the servers with 64 and 0, 32 and 256, and 256 and 0 GB (docs/two_memories.md).
+SERVERS = {"small DRAM": "2%", "hybrid": "1%+far=model:optane,size=8%", "large DRAM": "8%"}
+LOADS = ("prefix-dist", "social-graph", "prefix-dist-95")
+
+
+def servers_points(base):
+    shards = (1, 2) if base.keys < Point.keys else (1, 2, 4)
+    return [replace(base, load=load, variant=variant, shards=number, operations=base.operations // 2 if load == "social-graph" else base.operations)
+            for load in LOADS for variant in SERVERS.values() for number in shards]
+
+
+def servers_report(runs, _):
+    lines = ["over the server with small DRAM: operations a second; P95; misses; bytes read from the device"]
+    names = {variant: name for name, variant in SERVERS.items()}
+    for point in sorted(runs.points(), key=order):
+        small = replace(point, variant=SERVERS["small DRAM"])
+        if point != small:
+            ratios = "; ".join(shown(runs.ratios(point, small, what), 2) for what in ("operations_s", "p95_us", "misses", "device_read_bytes"))
+            lines.append(f"{f'{point.load}, {point.shards} shards, {names[point.variant]}':42} {ratios}")
+    return "\n".join(lines) + "\n"
+
+
+# The rules of the model: their words, and those of the tier if it has the rule.
+MODELLED = {"near-first,promote=1": ({}, ""), "near-first,promote=2": ({"promote": 2}, ",promote=2"), "near-first,promote=never": ({"promote": 0}, None),
+            "far-first,promote=2": ({"first": "far", "promote": 2}, None), "second-touch,promote=1": ({"second_touch": True}, ",rule=second-touch"),
+            "second-touch,promote=2": ({"second_touch": True, "promote": 2}, ",rule=second-touch,promote=2")}
+
+
+def trace_points(base):
+    return [point for point in counts_points(base) if point.fill == "order"]
+
+
+def trace_report(runs, tool):
+    """Returns what the model says of the trace of the points' load, beside what the tier did."""
+    lines = [f"{'the model; over the tier in parentheses':45} {'misses':>20} {'far hits':>20} {'far writes':>20}"]
+    points = runs.points()
+    accesses, sizes = block_trace.read(tool.trace(points[0]))
+    lines.append(f"{len(accesses):,} accesses to {len(sizes):,} blocks")
+    usual = [point for point in points if point.far and "promote" not in point.far and "rule" not in point.far]
+    for plain in sorted(usual, key=order):
+        near, far = (count(text, "size") for text in (plain.near, plain.far.removeprefix("size=")))
+        for rule, (words, ours) in [("DRAM of the total", (None, None)), *MODELLED.items()]:
+            tiers = block_trace.Tiers(near + far, 0) if words is None else block_trace.Tiers(near, far, **words)
+            tiers.run(accesses, sizes)
+            real = replace(plain, variant=f"{(near + far) >> 20}Mi" if words is None else f"{plain.variant}{ours}")
+            known = runs.values(real, "misses") and (words is None or ours is not None)
+            row = f"{plain.variant + ', ' + rule:45}"
+            for what, modelled in (("misses", tiers.misses), ("far_hits", tiers.far_hits), ("blocks_written", tiers.far_writes)):
+                measured = [far["blocks_written"] for far in runs.values(real, "far")] if what == "blocks_written" else runs.values(real, what)
+                beside = f" ({modelled / statistics.median(measured):.3f})" if known and measured and statistics.median(measured) else ""
+                row += f" {f'{modelled:,}{beside}':>20}"
+            lines.append(row)
+    return "\n".join(lines) + "\n"
+
+
+EXPERIMENTS = {"counts": (counts_points, counts_report), "gain": (gain_points, gain_report), "rules": (rules_points, rules_report),
+               "servers": (servers_points, servers_report), "trace": (trace_points, trace_report)}
+ROUNDS = {"counts": {"quick": 1, "full": 3}, "gain": {"quick": 3, "full": 10}, "rules": {"quick": 1, "full": 5}, "servers": {"quick": 1, "full": 5},
+          "trace": {"quick": 1, "full": 1}}
 QUICK = {"keys": 500_000, "operations": 100_000}
+
+
+FIGURES = ("gain", "rules", "servers")
+
+
+def draw(experiment, runs, folder):
+    import tier_figure   # only the drawing needs the modules of build/python
+    tier_figure.draw(experiment, runs, folder)
 
 
 def words_of(arguments):
@@ -376,7 +480,13 @@ def main(library, *arguments):
     right = runs.run_rounds(points, rounds, tool.measure)
     print(report(runs), end="")
     if experiment:
-        print("\n" + EXPERIMENTS[experiment][1](runs), end="")
+        try:
+            print("\n" + EXPERIMENTS[experiment][1](runs, tool), end="")
+        except RunFailed as wrong:
+            print(f"tier: {experiment}: {wrong}", file=sys.stderr)
+            return 1
+        if experiment in FIGURES:
+            draw_if_possible("tier", lambda runs, folder: draw(experiment, runs, folder), runs, folder)
     return int(not right)
 
 
