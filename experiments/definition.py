@@ -107,6 +107,7 @@ METRICS = {
     "conflicts": ("conflict aborts an operation", per_operation("conflict")),
     "capacity": ("capacity aborts an operation", per_operation("capacity")),
     "aborts": ("aborts an operation", aborts),
+    "near": ("percent of the values read that were near", lambda d: 100 * at("memory", "far", "near_share")(d)),
     "entries": ("faults and switches an operation", entries),
     "zeros": ("aborts with status zero an operation", per_operation("zero")),
 }

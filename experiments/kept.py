@@ -77,6 +77,10 @@ class Runs:
     def points(self):
         return list(dict.fromkeys(point for point, _ in self.kept))
 
+    def outcomes(self, point):
+        """Returns the outcomes of a point, by round."""
+        return [outcome for (other, _), outcome in sorted(self.kept.items(), key=lambda item: item[0][1]) if other == point]
+
     def values(self, point, what):
         """Returns the outcomes of a point, by round, but for those that have none."""
         of = sorted((number, outcome[what]) for (other, number), outcome in self.kept.items() if other == point)

@@ -1,5 +1,5 @@
-"""What counts times costs predict for a run of the tier, from three other runs of the same round: near memory alone, DRAM of the total, and
-a far memory of another size in DRAM.
+"""What counts times costs predict for runs of the tier, from three other runs beside them: near memory alone, DRAM of the total, and a far
+memory of another size in DRAM. Other programs on the machine make single runs slow, so each is the median of several rounds, or the fastest.
 
     time of an operation = rest + misses x cost of a miss + copies x cost of a copy + the time of a modelled medium
 
@@ -12,7 +12,7 @@ shares, so these two distributions follow. A get whose block is in far memory is
 """
 from dataclasses import dataclass
 
-from db_bench import percentile
+from db_bench import merged, percentile
 
 # Latency in ns, GB/s of reads, GB/s of writes, and bytes of a granule, as the tier's preset has them (docs/two_memories.md).
 PRESETS = {"optane": (305, 6.6, 2.3, 256), "cxl": (200, 31.5, 31.5, 64), "remote": (146, 38.4, 38.4, 64)}
@@ -25,6 +25,12 @@ class Costs:
     rest: float
     miss: float
     copy: float
+
+
+def together(outcomes, of_rounds):
+    """Returns one outcome for the rounds of a point: the rate that `of_rounds` picks, all times of gets, and the counts of the first round."""
+    return outcomes[0] | {"operations_s": of_rounds(outcome["operations_s"] for outcome in outcomes),
+                          "read_histogram": merged(outcome["read_histogram"] for outcome in outcomes)}
 
 
 def time_us(outcome):
@@ -45,7 +51,7 @@ def copies(outcome):
 
 
 def costs_of(small, large, copied):
-    """Returns the costs from outcomes of one round: near memory alone, DRAM of the total, and another far memory."""
+    """Returns the costs from three outcomes: near memory alone, DRAM of the total, and another far memory."""
     miss = (time_us(small) - time_us(large)) / (each(small, "misses") - each(large, "misses"))
     rest = time_us(large) - miss * each(large, "misses")
     return Costs(rest, miss, (time_us(copied) - rest - miss * each(copied, "misses")) / copies(copied))
