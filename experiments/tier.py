@@ -267,7 +267,7 @@ def counts_report(runs, _):
         near, far = (int(re.search(pattern, point.variant)[1]) for pattern in (r"^(\d+)Mi", r"size=(\d+)Mi"))
         dram, plain = replace(point, variant=f"{near + far}Mi"), replace(point, variant=f"{near}Mi+size={far}Mi")
         line = f"{point.name:72} {shown(runs.ratios(point, dram, 'misses'), 4)}"
-        if point != plain:
+        if point != plain and runs.values(plain, "far"):
             written = lambda of: statistics.median(far["bytes_written"] for far in runs.values(of, "far"))
             line += f"; {shown(runs.ratios(point, plain, 'misses'), 4)}, bytes {written(point) / written(plain):.3f}"
         lines.append(line)
@@ -301,18 +301,17 @@ def gain_report(runs, _):
                          f"{shown(runs.ratios(point, alone, 'p95_us'), 2)}")
     lines.append(f"published, as maxima: operations a second {PUBLISHED[0]}, P95 {PUBLISHED[1]}: near and far memory on Optane beside a server with "
                  "twice as much DRAM as near memory, on their loads")
-    lines += ["", "measured over predicted by counts times costs: operations a second; P95; the costs in us of the rest, a miss and a copy"]
-    for name, of_rounds in (("medians of the rounds", statistics.median), ("the fastest rounds", max)):
-        of = {point.variant: tier_cost.together(runs.outcomes(point), of_rounds) for point in base if runs.outcomes(point)}
-        if not {SMALL, LARGE, COPIES} <= set(of) or of[SMALL]["misses"] == of[LARGE]["misses"]:
-            continue
+    of = {point.variant: tier_cost.together(runs.outcomes(point)) for point in base}
+    if {SMALL, LARGE, COPIES} <= set(of) and of[SMALL]["misses"] != of[LARGE]["misses"]:
         costs = tier_cost.costs_of(of[SMALL], of[LARGE], of[COPIES])
-        for variant, preset in ((HYBRID, None), (MODEL, "optane")):
-            if variant in of:
-                rate = of[variant]["operations_s"] * tier_cost.predicted_us(costs, of[variant], preset) / 1e6
-                tail = tier_cost.predicted_percentile(costs, of[SMALL], of[LARGE], of[variant], 95, preset)
-                lines.append(f"{variant + ', ' + name:72} {rate:.2f}; {db_bench.percentile(of[variant]['read_histogram'], 95) / tail:.2f}; "
-                             f"{costs.rest:.1f}, {costs.miss:.1f}, {costs.copy:.1f}")
+        lines += ["", f"costs in us: rest {costs.rest:.1f}, miss {costs.miss:.1f} beside its read, copy {costs.copy:.1f}",
+                  "measured over predicted by counts times costs: operations a second, in each round; P95, of all rounds together"]
+        for point in base:
+            if point.variant in (HYBRID, MODEL):
+                preset = "optane" if point.variant == MODEL else None
+                rates = [outcome["operations_s"] * tier_cost.predicted_us(costs, outcome, preset) / 1e6 for outcome in runs.outcomes(point)]
+                tail = tier_cost.predicted_percentile(costs, of[SMALL], of[LARGE], of[point.variant], 95, preset)
+                lines.append(f"{point.name:72} {shown(rates, 2)}; {db_bench.percentile(of[point.variant]['read_histogram'], 95) / tail:.2f}")
     return "\n".join(lines) + "\n"
 
 

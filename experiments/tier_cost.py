@@ -1,15 +1,19 @@
 """What counts times costs predict for runs of the tier, from three other runs beside them: near memory alone, DRAM of the total, and a far
-memory of another size in DRAM. Other programs on the machine make single runs slow, so each is the median of several rounds, or the fastest.
+memory of another size in DRAM.
 
-    time of an operation = rest + misses x cost of a miss + copies x cost of a copy + the time of a modelled medium
+    time of an operation = misses x (read + miss) + copies x copy + rest + the time of a modelled medium
 
-    miss    between near memory alone and DRAM of the total, the difference of times over that of misses
-    rest    the time with DRAM of the total, less its misses' time
+    read    the mean time of reading a block from the device, which RocksDB measures in the run itself: other programs move it threefold
+    miss    what a miss takes beside: between near memory alone and DRAM of the total, the difference of times over that of misses
+    rest    the time with DRAM of the total, less its misses
     copy    what is left of the time with the other far memory, over its copies: blocks that far memory took, and gave
+
+Each of the three runs is the median of its rounds.
 
 A percentile comes from the same parts. The gets of the two runs without a tier are mixed of gets without a miss and gets with one, in known
 shares, so these two distributions follow. A get whose block is in far memory is one without a miss, and two copies later.
 """
+import statistics
 from dataclasses import dataclass
 
 from db_bench import merged, percentile
@@ -27,14 +31,23 @@ class Costs:
     copy: float
 
 
-def together(outcomes, of_rounds):
-    """Returns one outcome for the rounds of a point: the rate that `of_rounds` picks, all times of gets, and the counts of the first round."""
-    return outcomes[0] | {"operations_s": of_rounds(outcome["operations_s"] for outcome in outcomes),
+def together(outcomes):
+    """Returns one outcome for the rounds of a point: the median time without reads, all times of gets, and the counts of the first round."""
+    return outcomes[0] | {"without_reads_us": statistics.median(without_reads_us(outcome) for outcome in outcomes),
                           "read_histogram": merged(outcome["read_histogram"] for outcome in outcomes)}
 
 
 def time_us(outcome):
     return 1e6 / outcome["operations_s"]
+
+
+def reads_us(outcome):
+    return each(outcome, "misses") * outcome["block_read_us"] if outcome["misses"] else 0
+
+
+def without_reads_us(outcome):
+    """Returns the time of an operation without that of reading blocks from the device."""
+    return time_us(outcome) - reads_us(outcome)
 
 
 def operations(outcome):
@@ -51,10 +64,11 @@ def copies(outcome):
 
 
 def costs_of(small, large, copied):
-    """Returns the costs from three outcomes: near memory alone, DRAM of the total, and another far memory."""
-    miss = (time_us(small) - time_us(large)) / (each(small, "misses") - each(large, "misses"))
-    rest = time_us(large) - miss * each(large, "misses")
-    return Costs(rest, miss, (time_us(copied) - rest - miss * each(copied, "misses")) / copies(copied))
+    """Returns the costs from the runs together of near memory alone, DRAM of the total, and another far memory."""
+    time = "without_reads_us"
+    miss = (small[time] - large[time]) / (each(small, "misses") - each(large, "misses"))
+    rest = large[time] - miss * each(large, "misses")
+    return Costs(rest, miss, (copied[time] - rest - miss * each(copied, "misses")) / copies(copied))
 
 
 def medium_us(outcome, preset):
@@ -71,8 +85,8 @@ def medium_us(outcome, preset):
 
 
 def predicted_us(costs, outcome, preset=None):
-    """Returns the predicted time of an operation, of which only the counts of `outcome` are used."""
-    return costs.rest + costs.miss * each(outcome, "misses") + costs.copy * copies(outcome) + medium_us(outcome, preset)
+    """Returns the predicted time of an operation, of which only counts and the mean read of `outcome` are used."""
+    return reads_us(outcome) + costs.rest + costs.miss * each(outcome, "misses") + costs.copy * copies(outcome) + medium_us(outcome, preset)
 
 
 def get_shares(outcome):

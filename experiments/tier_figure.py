@@ -25,7 +25,7 @@ def panel(data, x, y, title, colour, marks=()):
         x=altair.X("x:N", title=x, sort=order, axis=altair.Axis(labelAngle=0, labelLimit=180)), xOffset=altair.XOffset("colour:N", sort=names),
         color=altair.Color("colour:N", title=colour, sort=names, scale=altair.Scale(domain=names, range=list(COLORS[:len(names)]))))
     spread = base.mark_rule().encode(y=altair.Y("least:Q", title=y, scale=altair.Scale(zero=True)), y2="most:Q")
-    points = base.mark_point(filled=True, size=45).encode(y="middle:Q", shape=altair.Shape("colour:N", title=colour, sort=names))
+    points = base.mark_point(filled=True, size=45).encode(y="middle:Q", shape=altair.Shape("colour:N", title=colour, sort=names, scale=altair.Scale(domain=names)))
     lines = altair.Chart(altair.Data(values=[{"mark": number, "name": name} for number, name in marks]))
     layers = [lines.mark_rule(color=GREY, strokeDash=[4, 4]).encode(y="mark:Q"),
               lines.mark_text(color=GREY, align="left", dy=-6, x=4).encode(y="mark:Q", text="name:N")] if marks else []

@@ -217,13 +217,13 @@ class Parsing(unittest.TestCase):
 class Costs(unittest.TestCase):
     def outcome(self, time, misses, blocks=0, size=4096, histogram=()):
         return {"operations_s": 1e6 / time, "gets": 1000, "puts": 0, "seeks": 0, "misses": misses, "far_hits": blocks // 2,
-                "read_histogram": list(histogram), "far": {"blocks_read": blocks // 2, "blocks_written": blocks - blocks // 2,
+                "block_read_us": 70, "read_histogram": list(histogram), "far": {"blocks_read": blocks // 2, "blocks_written": blocks - blocks // 2,
                                                            "bytes_read": blocks // 2 * size, "bytes_written": (blocks - blocks // 2) * size}}
 
     def test_counts_times_costs_predict_what_they_were_made_of(self):
         made = lambda misses, blocks: self.outcome(5 + .08 * misses + .003 * blocks, misses, blocks)   # a miss 80 us, a copy 3 us
-        costs = tier_cost.costs_of(made(700, 0), made(100, 0), made(300, 500))
-        for got, wanted in ((costs.rest, 5), (costs.miss, 80), (costs.copy, 3)):
+        costs = tier_cost.costs_of(*(tier_cost.together([run]) for run in (made(700, 0), made(100, 0), made(300, 500))))
+        for got, wanted in ((costs.rest, 5), (costs.miss, 10), (costs.copy, 3)):
             self.assertAlmostEqual(got, wanted)
         run = made(150, 1000)
         self.assertAlmostEqual(tier_cost.predicted_us(costs, run), tier_cost.time_us(run))

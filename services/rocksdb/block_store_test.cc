@@ -112,6 +112,7 @@ TEST_CASE("A store never holds more than its limit, and uses nearly all of it") 
   u64 most = 0;
   for (u64 i = 0; i < 5000; ++i) {
     CHECK(put(store, key_of(i), kSize) == Put::kInserted);
+    CHECK(store.was_full() == (store.counters().evictions != 0));
     most = std::max(most, store.charged());
   }
   CHECK(most <= kLimit);
