@@ -355,7 +355,7 @@ def servers_report(runs, _):
         small = replace(point, variant=SERVERS["small DRAM"])
         if point != small:
             ratios = "; ".join(shown(runs.ratios(point, small, what), 2) for what in ("operations_s", "p95_us", "misses", "device_read_bytes"))
-            lines.append(f"{f'{point.load}, {point.shards} shards, {names[point.variant]}':42} {ratios}")
+            lines.append(f"{f'{point.load}, shards: {point.shards}, {names[point.variant]}':42} {ratios}")
     return "\n".join(lines) + "\n"
 
 
