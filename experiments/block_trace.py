@@ -3,7 +3,8 @@
 The model is near memory as RocksDB's LRUCache (its shards, one list each) over far memory as ours (one clock hand, services/rocksdb):
 
     access --near?--> moves to the end of its shard's list
-           --far?---> the rule says whether it goes up. It leaves far memory then
+           --far?---> the rule says whether it goes up. It leaves far memory then. With promote=2 the first hit leaves the
+                      block's key in its list, as RocksDB does; if it is still there at the next hit, the block goes up
            --else---> a miss: the block is read, and comes into near memory (far-first: into far memory)
     a block that leaves near memory is offered to far memory, which takes it as the rule says
 """
@@ -16,7 +17,7 @@ from input_error import InputError
 
 DATA_BLOCK = 9      # RocksDB's TraceType of an access to a data block
 HEAD = struct.Struct("<QBI")   # time, type, bytes of the record
-NEAR_EXTRA = 100    # bytes that the LRUCache counts for a block beside its content: the object, the handle and the key
+NEAR_EXTRA = 100    # bytes that the LRUCache counts for a block beside its content: the object, the handle and the key; and for a key alone
 FAR_EXTRA = 48      # bytes of a block in far memory beside its content: head, key, and the allocator's
 
 
@@ -69,6 +70,12 @@ class Lru:
             self.blocks[block] = size
             self.used += size
 
+    def drop(self, block):
+        """Removes a block. Returns whether it was there."""
+        size = self.blocks.pop(block, None)
+        self.used -= size or 0
+        return size is not None
+
 
 class Clock:
     """Blocks in a ring with one hand and a mark each, up to a limit of bytes."""
@@ -94,10 +101,9 @@ class Clock:
                 self.ring.append(other)
             else:
                 self.take(other[0])
-        if size <= self.limit:
-            entry = self.marks[block] = [True, size]
-            self.ring.append((block, entry))
-            self.used += size
+        entry = self.marks[block] = [True, size]
+        self.ring.append((block, entry))
+        self.used += size
 
     def take(self, block):
         self.used -= self.marks.pop(block)[1]
@@ -118,16 +124,20 @@ class Ghosts:
         return known
 
 
+def key_alone(block):
+    """Returns the name of a block's key in a list that has not the block."""
+    return -1 - block
+
+
 class Tiers:
-    """Two memories of blocks under a rule: near-first or far-first, with the touch in far memory at which a block goes up (0: never), and
-    whether far memory takes a block at its second offer only."""
+    """Two memories of blocks under a rule: near-first or far-first, with the touch in far memory at which a block goes up (1, 2, or 0: never),
+    and whether far memory takes a block at its second offer only."""
 
     def __init__(self, near, far, first="near", promote=1, second_touch=False, ghosts=2.0, shards=4):
         self.near = [Lru(near // shards) for _ in range(shards)]
         self.far, self.first, self.promote = Clock(far), first, promote
         self.ghosts = Ghosts(max(1, int(ghosts * far / 4096))) if second_touch else None
-        self.touches = {}
-        self.near_hits = self.far_hits = self.misses = self.far_writes = self.far_bytes_written = 0
+        self.near_hits = self.far_hits = self.misses = self.far_writes = 0
 
     def access(self, block, size):
         near = self.near[zlib.crc32(block.to_bytes(4, "little")) % len(self.near)]
@@ -136,31 +146,37 @@ class Tiers:
             return
         if self.far.touch(block):
             self.far_hits += 1
-            touches = self.touches[block] = self.touches.get(block, 0) + 1
-            if self.promote == 0 or touches < self.promote:
+            if self.promote == 0:
+                return
+            if self.promote == 2 and not near.drop(key_alone(block)):
+                self.make_room(near, size + NEAR_EXTRA)   # for the caller's copy, which goes at once
+                near.put(key_alone(block), NEAR_EXTRA)
                 return
             self.far.take(block)
         else:
             self.misses += 1
+            near.drop(key_alone(block))
             if self.first == "far":
                 self.write_far(block, size)
                 return
-        self.touches.pop(block, None)
-        for other in near.room(size + NEAR_EXTRA):
-            self.offer(other, near)
+        self.make_room(near, size + NEAR_EXTRA)
         near.put(block, size + NEAR_EXTRA)
 
-    def offer(self, block, near):
+    def make_room(self, near, size):
+        for block in near.room(size):
+            if block >= 0:
+                self.offer(block)
+
+    def offer(self, block):
         size = self.sizes[block]
         known = self.ghosts is None or self.ghosts.remember(block)
         if known or not self.far.was_full:
             self.write_far(block, size)
 
     def write_far(self, block, size):
-        self.far_writes += 1
-        self.far_bytes_written += size
-        self.touches.pop(block, None)
-        self.far.put(block, size + FAR_EXTRA)
+        if size + FAR_EXTRA <= self.far.limit:
+            self.far_writes += 1
+            self.far.put(block, size + FAR_EXTRA)
 
     def run(self, accesses, sizes):
         self.sizes = sizes

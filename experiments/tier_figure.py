@@ -44,7 +44,9 @@ def gain(runs):
                 data += rows(runs.ratios(point, alone, what), x=point.load, colour=SHORT[point.variant])
         marks = [(published, f"published, at most: {published}")] if published else []
         panels.append(panel(data, None, f"{y}, over near memory alone", y, "memory", [(1, "near memory alone"), *marks]))
-    return panels, "A block cache over two memories: near memory of 1.4 % of the data, near and far memory of 9 %"
+    return panels, ["A block cache over two memories: near memory of 1.4 % of the data, near and far memory of 9 %",
+                    "Published: the most of Kassa et al. (ACM TOS 2022), over their loads, on Optane PMem, beside a server of small DRAM; ours: mixgraph "
+                    "as --load names it, one process, a model of Optane"]
 
 
 def rules(runs):
@@ -59,7 +61,7 @@ def rules(runs):
                 for row in rows(values(point), x=medium, colour=rule.lstrip(",").removeprefix("rule=") or "near-first, promote=1")]
         marks = [(statistics.median(values(of[name])), SHORT[name]) for name in (tier.SMALL, tier.LARGE) if name in of and values(of[name])]
         panels.append(panel(data, "far memory", y, y, "rule", marks))
-    return panels, "Which blocks far memory takes, and when they go up: prefix-dist, near memory 1.4 % of the data, near and far memory 9 %"
+    return panels, ["Which blocks far memory takes, and when they go up: prefix-dist, near memory 1.4 % of the data, near and far memory 9 %"]
 
 
 def servers(runs):
@@ -70,13 +72,13 @@ def servers(runs):
         data = [row for point in points
                 for row in rows(runs.values(point, what), x=f"{point.load} / {point.shards}", colour=names[point.variant])]
         panels.append(panel(data, "load / shards", y, y, "server"))
-    return [one.properties(width=760) for one in panels], "Three servers, three loads, and shards that share a machine"
+    return [one.properties(width=760) for one in panels], ["Three servers, three loads, and shards that share a machine"]
 
 
 def draw(experiment, runs, folder):
     """Draws figure.svg and figure.png into the folder."""
-    panels, title = {"gain": gain, "rules": rules, "servers": servers}[experiment](runs)
+    panels, (title, *notes) = {"gain": gain, "rules": rules, "servers": servers}[experiment](runs)
     spec = altair.concat(*panels, columns=1 if experiment == "servers" else 2).properties(
-        title=altair.TitleParams(title, anchor="start"), background="white").resolve_scale(color="independent", shape="independent").to_dict()
+        title=altair.TitleParams(title, subtitle=notes, anchor="start"), background="white").resolve_scale(color="independent", shape="independent").to_dict()
     (folder / "figure.svg").write_text(vl_convert.vegalite_to_svg(spec))
     (folder / "figure.png").write_bytes(vl_convert.vegalite_to_png(spec, ppi=144))
