@@ -8,7 +8,7 @@
 
 latchlab_sources(server_sources services/*.cc)
 # The tier is a library of its own (rocksdb.cmake).
-list(FILTER server_sources EXCLUDE REGEX "/services/rocksdb/(secondary_cache|register)[.]cc$")
+list(FILTER server_sources EXCLUDE REGEX "/services/rocksdb/(copy_speed|secondary_cache|register)[.]cc$")
 # liburing is optional: a server without it refuses --events=io_uring. It has no CMake package.
 find_path(LATCHLAB_uring_INCLUDE liburing.h)
 find_library(LATCHLAB_uring_LIBRARY uring)
