@@ -82,7 +82,6 @@ TierCache::TierCache(std::string uri, TierOptions options)
       store_(far_memory(options_, medium_), charge_ ? &*charge_ : nullptr),
       ghosts_(make_ghosts(options_)) {}
 
-/// Returns whether the store shall take a block that RocksDB's cache has evicted.
 bool TierCache::takes(const Slice& key) {
   if (!ghosts_) return true;
   const bool known = ghosts_->offer(BlockHash::of(text_of(key)));

@@ -66,6 +66,7 @@ class TierCache : public rocksdb::SecondaryCache {
   void write_stats() const;
 
  private:
+  /// Returns whether the store shall take a block that RocksDB's cache has evicted.
   bool takes(const rocksdb::Slice& key);
 
   const std::string uri_;
