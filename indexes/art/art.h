@@ -20,7 +20,7 @@
 #include <tuple>
 #include <vector>
 
-#include "indexes/art/batch.h"
+#include "indexes/scan_batch.h"
 #include "indexes/art/child.h"
 #include "indexes/art/descent.h"
 #include "indexes/art/leaf.h"
@@ -38,7 +38,7 @@ template <class Layout, class KeyType>
 class Art {
  public:
   using Key = KeyType;
-  using Batch = art::Batch<Key>;
+  using Batch = ScanBatch<Key>;
   static constexpr std::string_view kName = "art";
   static constexpr bool kOrdered = true;
   static constexpr bool kLatchFreeReaders = true;  // node.h and scan.h say why

@@ -38,7 +38,7 @@
 // Cost: a validation for each node, each leaf and each return to a node; O(depth) to begin a batch.
 #include <memory>
 
-#include "indexes/art/batch.h"
+#include "indexes/scan_batch.h"
 #include "indexes/art/child.h"
 #include "indexes/art/leaf.h"
 #include "indexes/art/node.h"
@@ -89,7 +89,7 @@ class Scan {
  public:
   using Node = art::Node<Layout, Key>;
   using Leaf = art::Leaf<Layout, Key>;
-  using Batch = art::Batch<Key>;
+  using Batch = ScanBatch<Key>;
 
   /// Collects the next pairs of a scan into `batch`, which it clears first: the smallest keys from `from` on, or after
   /// it. Returns true. Collects none only if there are none. Collects at most `wanted` pairs and the others of the last

@@ -9,7 +9,7 @@
 #include <string_view>
 #include <type_traits>
 
-#include "indexes/art/batch.h"
+#include "indexes/scan_batch.h"
 #include "indexes/peers/map_body.h"
 #include "src/memory/memory_config.h"
 
@@ -24,7 +24,7 @@ template <class Layout, class KeyType>
 class StdMap : public MapBody<KeyType, OrderedMap<KeyType>> {
  public:
   using Key = KeyType;
-  using Batch = art::Batch<Key>;
+  using Batch = ScanBatch<Key>;
   static constexpr std::string_view kName = "std_map";
   static constexpr std::string_view kLibrary = "libstdc++";
   static constexpr std::string_view kOwnMemory = "std::map allocates its nodes with operator new";

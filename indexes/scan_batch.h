@@ -12,18 +12,18 @@
 #include "src/base/key.h"
 #include "src/base/types.h"
 
-namespace latchlab::art {
+namespace latchlab {
 
 template <class Key>
-class Batch;
+class ScanBatch;
 
 template <>
-class Batch<U64Key> {
+class ScanBatch<U64Key> {
  public:
   static constexpr u32 kRoom = 64;
 
   /// Makes a batch for a scan of `limit` pairs.
-  explicit Batch(std::size_t) {}
+  explicit ScanBatch(std::size_t) {}
   void clear(std::size_t wanted) {
     size_ = 0;
     wanted_ = wanted < kRoom ? static_cast<u32>(wanted) : kRoom;
@@ -61,12 +61,12 @@ class Batch<U64Key> {
 };
 
 template <>
-class Batch<BytesKey> {
+class ScanBatch<BytesKey> {
  public:
   static constexpr u32 kRoom = 64;
 
   /// Makes a batch for a scan of `limit` pairs.
-  explicit Batch(std::size_t limit) : bytes_(kBytesEach * std::min<std::size_t>(limit, kRoom)) {}
+  explicit ScanBatch(std::size_t limit) : bytes_(kBytesEach * std::min<std::size_t>(limit, kRoom)) {}
   void clear(std::size_t wanted) {
     size_ = used_ = 0;
     too_small_ = false;
@@ -131,4 +131,4 @@ class Batch<BytesKey> {
   std::array<Pair, kRoom> pair_;
 };
 
-}  // namespace latchlab::art
+}  // namespace latchlab
