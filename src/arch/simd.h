@@ -87,4 +87,33 @@ inline u32 equal_in_line(const void* line, u64 word) {
   return static_cast<u32>(__builtin_ctz(found)) / 2;
 }
 
+/// Returns how many of the kWords words at `words`, an even number, are less than `bound`, as signed numbers. Each word
+/// is loaded whole, so other threads may store to them meanwhile.
+template <u32 kWords>
+[[gnu::always_inline]] inline u32 count_less(const void* words, u64 bound) {
+  static_assert(kWords % 2 == 0);
+  const auto* const at = static_cast<const __m128i*>(words);
+  const __m128i limit = _mm_set1_epi64x(static_cast<long long>(bound));
+  __m128i less = _mm_setzero_si128();
+#pragma GCC unroll 16
+  for (u32 i = 0; i < kWords / 2; ++i) less = _mm_sub_epi64(less, _mm_cmpgt_epi64(limit, _mm_loadu_si128(at + i)));
+  return static_cast<u32>(_mm_cvtsi128_si32(_mm_add_epi64(less, _mm_unpackhi_epi64(less, less))));
+}
+
+/// Returns a mask: bit i is set if word i of the kWords words at `words`, an even number up to 32, equals `word`. Each
+/// word is loaded whole, so other threads may store to them meanwhile.
+template <u32 kWords>
+[[gnu::always_inline]] inline u32 equal_words(const void* words, u64 word) {
+  static_assert(kWords % 2 == 0 && kWords <= 32);
+  const auto* const at = static_cast<const __m128i*>(words);
+  const __m128i wanted = _mm_set1_epi64x(static_cast<long long>(word));
+  u32 equal = 0;
+#pragma GCC unroll 16
+  for (u32 i = 0; i < kWords / 2; ++i) {
+    const __m128i both = _mm_cmpeq_epi64(_mm_loadu_si128(at + i), wanted);
+    equal |= static_cast<u32>(_mm_movemask_pd(_mm_castsi128_pd(both))) << (2 * i);
+  }
+  return equal;
+}
+
 }  // namespace latchlab
