@@ -5,6 +5,8 @@
 #include "indexes/art/art.h"
 #include "indexes/art/race_mixes_test.h"
 #include "indexes/as_numbers_test.h"
+#include "indexes/btree/btree.h"
+#include "indexes/btree/race_mixes_test.h"
 #include "indexes/by_hash.h"
 #include "indexes/chained/chained.h"
 #include "indexes/chained/chained_line.h"
@@ -99,6 +101,20 @@ TEST_CASE("Seeded bugs: histories of threads find those of art", "[threads]") {
   CHECK(caught("art on threads, rowex: upgrade", B::kDropUpgrade, histories<Art, RowexOnThreads>(mixes, 100)));
   CHECK(
       caught("art on threads, rowex: grace period", B::kDropGracePeriod, histories<Art, RowexOnThreads>(mixes, 2000)));
+}
+
+TEST_CASE("Seeded bugs: histories of threads find those of btree", "[threads]") {
+  using B = BugsOnRequest;
+  using T = btree::BugFlags<bool>;
+  const auto mixes = btree_mixes();
+  CHECK(complaint_of<BTree, OlcOnThreads>(mixes) == "");
+  CHECK(caught("btree on threads: validation", B::kDropValidation, histories<BTree, OlcOnThreads>(mixes, 100)));
+  CHECK(caught("btree on threads: link", B::kDropLink, histories<BTree, OlcOnThreads>(mixes, 200)));
+  CHECK(caught("btree on threads: upgrade", B::kDropUpgrade, histories<BTree, OlcOnThreads>(mixes, 100)));
+  CHECK(caught("btree on threads: parent", T::kDropParent, histories<BTree, OlcOnThreads>(mixes, 100)));
+  CHECK(caught("btree on threads: right node", T::kDropRight, histories<BTree, OlcOnThreads>(mixes, 3000)));
+  CHECK(caught("btree on threads: unproven", T::kKeepUnproven, histories<BTree, OlcOnThreads>(mixes, 100)));
+  CHECK(caught("btree on threads: end at empty", T::kEndAtEmpty, histories<BTree, OlcOnThreads>(mixes, 100)));
 }
 
 TEST_CASE("Seeded bugs: histories of threads find those of the epochs", "[threads]") {

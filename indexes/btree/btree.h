@@ -12,8 +12,7 @@
 //
 // Invariants
 //   1. All leaves are at level 0. The first leaf is a member, and stays the first: a split adds a right neighbour, and
-//   a
-//      merge moves entries to the left and unlinks the right node.
+//      a merge moves entries to the left and unlinks the right node.
 //   2. A reachable node is locked, together with its parent, before it is split or unlinked. It is retired afterwards.
 //   3. The first leaf may be empty, and an inner node may have a single child. The root is a leaf, or has two children.
 //

@@ -4,14 +4,13 @@
 // The word of the root has its height, so a descent knows each node's kind by its level: a leaf is at level 0. A node
 // keeps its level as long as it is linked. So a descent ends, whatever it reads.
 //
-// Theorem: the bounds of a node that a descent has read on its way hold as long as the node's version does.
+// Theorem: the keys between the bounds that a descent has read for a node are below it as long as its version holds.
 //   1. A step reads the child's version, and then proves that the parent had not changed. So at that moment the child
 //      was linked below this slot, and the slot's bounds were the child's.
 //   2. The bounds of a node narrow only when it is split, which locks it and so changes its version.
-//   3. They widen when it is merged with its right neighbour, which locks it, or when a neighbour is unlinked, which
-//   does
-//      not. A reader of the node then knows bounds that are too narrow. But what it concludes about keys between them
-//      is true, and a scan goes on from its bound to the same node.
+//   3. They widen when it is merged with its right neighbour, which locks it. They also widen when a neighbour is
+//      unlinked, which does not lock it. A reader of the node then knows bounds that are too narrow. But what it
+//      concludes about keys between them is true, and a scan goes on from its bound to the same node.
 // So no node stores its bounds, and an insert need not compare its key with them.
 #include "indexes/btree/node.h"
 #include "src/machine/machine.h"

@@ -3,9 +3,8 @@
 //
 //   unlink   the last key of a leaf goes. Then the leaf goes too, and with it each node above of which it is the only
 //            child. Its range falls to a neighbour, whose node need not be locked (descent.h, lemma 3)
-//   merge    the lowest node on the path that is sparse, and fits into one node together with a neighbour under the
-//   same
-//            parent, is merged with it. Entries move to the left, and the right node is retired
+//   merge    the lowest node on the path that is sparse is merged with a neighbour under the same parent, if both fit
+//            into three quarters of a node. Entries move to the left, and the right node is retired
 //
 // A root that is left with one child goes. So do the nodes below it that have one child, too.
 //
