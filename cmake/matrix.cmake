@@ -37,7 +37,7 @@ endif()
 set(outside none atomic mutex spin ticket mcs combine ffwd rwspin shared_mutex tbb-rw hle rtm adaptive tbb-spec tbb-spec-rw striped seq)
 
 latchlab_add_index(art           HEADER indexes/art/art.h              TYPE Art           KEYS u64 bytes)
-latchlab_add_index(btree         HEADER indexes/btree/btree.h          TYPE BTree         KEYS u64)
+latchlab_add_index(btree         HEADER indexes/btree/btree.h          TYPE BTree         KEYS u64 bytes)
 latchlab_add_index(chained       HEADER indexes/chained/chained.h      TYPE Chained       KEYS u64 bytes)
 latchlab_add_index(chained_line  HEADER indexes/chained/chained_line.h TYPE ChainedLine  KEYS u64)
 latchlab_add_index(vip           HEADER indexes/vip/vip.h              TYPE Vip           KEYS u64 bytes)

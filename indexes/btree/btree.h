@@ -48,16 +48,20 @@ class BTree {
   BTree(const BTree&) = delete;
   BTree& operator=(const BTree&) = delete;
 
-  /// Returns 0: a split on all levels takes less than a pool always has ready.
-  static std::size_t extra_bytes(const Key&) { return 0; }
+  /// Returns the bytes that one attempt to put `key` needs beyond what a pool always has ready: for nodes nothing, for
+  /// a long string its record and a part of it between two nodes.
+  static std::size_t extra_bytes(const Key& key) {
+    if constexpr (Key::kFixedSize != 0) return 0;
+    return 2 * key.size();
+  }
 
   template <class Tx>
   [[gnu::always_inline]] Attempt<Found> find_in(Tx& tx, const Key& key) const {
-    const Kept kept = Keys::kept(key);
+    const Sought sought = Forms::sought(key);
     ReaderOf<Tx> at;
     u32 height;
-    if (!Descent::to_leaf(tx, &anchor_, kept, at, height, Passing())) return kRestart;
-    return Descent::answer(tx, at, kept);
+    if (!Descent::to_leaf(tx, &anchor_, sought, at, height, Passing())) return kRestart;
+    return Descent::answer(tx, at, sought);
   }
 
   /// Finds several keys: found[i] answers keys[i] (side_by_side.h).
@@ -70,23 +74,23 @@ class BTree {
   /// Prefetches the node above the leaf, and then the leaf. Caches usually hold the nodes above these.
   template <class Tx>
   [[gnu::always_inline]] void prefetch_in(Tx& tx, const Key& key, Hint) const {
-    Descent::template prefetch_at<1>(tx, &anchor_, Keys::kept(key));
+    Descent::template prefetch_at<1>(tx, &anchor_, Forms::sought(key));
   }
   template <class Tx>
   [[gnu::always_inline]] void prefetch_further_in(Tx& tx, const Key& key) const {
-    Descent::template prefetch_at<0>(tx, &anchor_, Keys::kept(key));
+    Descent::template prefetch_at<0>(tx, &anchor_, Forms::sought(key));
   }
 
   /// Returns true if the pair was absent (insert, upsert) or present (update). An insert of a present key and an update
   /// of an absent one change nothing and return false.
   template <class Tx>
   [[gnu::always_inline]] Attempt<bool> put_in(Tx& tx, const Key& key, const auto value, Put how) {
-    const Kept kept = Keys::kept(key);
+    const Sought sought = Forms::sought(key);
     ReaderOf<Tx> at;
     u32 height;
-    if (!Descent::to_leaf(tx, &anchor_, kept, at, height, Passing())) return kRestart;
+    if (!Descent::to_leaf(tx, &anchor_, sought, at, height, Passing())) return kRestart;
     Leaf* const leaf = Descent::leaf(at);
-    if (const auto* const present = leaf->find(kept); present != nullptr) {
+    if (const auto* const present = leaf->find(sought); present != nullptr) {
       if (how == Put::kInsert) return tx.confirm(false, at);
       if (!tx.upgrade(at)) return kRestart;
       value.change(Leaf::writable(present));
@@ -97,33 +101,35 @@ class BTree {
       if constexpr (kSmall<Tx>) {
         return tx.ask_for_more();
       } else {
-        return btree::Split<Layout, Key>::insert(tx, &anchor_, kept, value.first());
+        return btree::Split<Layout, Key>::insert(tx, &anchor_, sought, value.first());
       }
     }
+    const Attempt<Kept> kept = Forms::make(tx, sought);
+    if (!kept) return kNoMemory;
     if (!tx.upgrade(at)) return kRestart;
-    leaf->insert(kept, value.first());
+    leaf->insert(*kept, value.first());
     return true;
   }
 
   /// Returns true if the key was present and its value is one that is wanted.
   template <class Tx>
   Attempt<bool> erase_in(Tx& tx, const Key& key, const auto& wanted) {
-    const Kept kept = Keys::kept(key);
+    const Sought sought = Forms::sought(key);
     ReaderOf<Tx> at;
     u32 height;
-    if (!Descent::to_leaf(tx, &anchor_, kept, at, height, Passing())) return kRestart;
+    if (!Descent::to_leaf(tx, &anchor_, sought, at, height, Passing())) return kRestart;
     Leaf* const leaf = Descent::leaf(at);
-    const auto* const value = leaf->find(kept);
+    const auto* const value = leaf->find(sought);
     if (value == nullptr || !wanted.fits(*value)) return tx.confirm(false, at);
     if (leaf->sparse() && height > 0) {
       if constexpr (kSmall<Tx>) {
         return tx.ask_for_more();
       } else {
-        return btree::Shrink<Layout, Key, Tx>(tx, &anchor_).erase(&first_, kept, wanted);
+        return btree::Shrink<Layout, Key, Tx>(tx, &anchor_).erase(&first_, sought, wanted);
       }
     }
     if (!tx.upgrade(at)) return kRestart;
-    leaf->remove(kept);
+    Forms::retire(tx, leaf->remove(sought));
     return true;
   }
 
@@ -133,22 +139,23 @@ class BTree {
   template <class Tx>
   Attempt<bool> gather_in(Tx& tx, const Key& from, bool after, std::size_t wanted, Batch& batch) const {
     batch.clear(wanted);
-    Kept begin = Keys::kept(from);
+    Sought begin = Forms::sought(from);
     for (;;) {  // each turn begins at a greater key
       const u32 proven = batch.size();
       ReaderOf<Tx> at;
       u32 height;
       typename Descent::UpperBound bound;
       const bool arrived = Descent::to_leaf(tx, &anchor_, begin, at, height, bound);
-      if (arrived) take(*Descent::leaf(at), begin, after, batch);
+      const bool has_room = arrived && take(*Descent::leaf(at), begin, after, batch);
       if (!arrived || !tx.confirm(true, at)) {
         if (proven == 0 && !(Bugs::kKeepUnproven && !batch.empty())) return kRestart;
         if (!Bugs::kKeepUnproven) batch.truncate(proven);
         return true;
       }
-      if (batch.full() || !bound.known || (Bugs::kEndAtEmpty && batch.size() == proven)) return true;
-      if (!Keys::less_than(begin, bound.key)) return kRestart;  // a scout that has read two moments
-      begin = bound.key;
+      if (!has_room || !bound.known || (Bugs::kEndAtEmpty && batch.size() == proven)) return true;
+      // A scout may have read two moments.
+      if (Forms::unused(bound.key) || !Forms::less_than(begin, Forms::sought(bound.key))) return kRestart;
+      begin = Forms::sought(bound.key);
       after = false;
     }
   }
@@ -163,10 +170,12 @@ class BTree {
       if (level > 0) {
         const Inner* const inner = Descent::inner(node);
         for (u32 i = 0; i <= inner->keys(); ++i) nodes.emplace_back(inner->child(i), level - 1);
-        pool.free(node, sizeof(Inner));
-      } else if (node != &first_) {
-        pool.free(node, sizeof(Leaf));
+        for (u32 i = 0; i < inner->keys(); ++i) Forms::free(pool, inner->key(i));
+      } else {
+        const Leaf* const leaf = Descent::leaf(node);
+        for (u32 rank = 0; rank < leaf->entries(); ++rank) Forms::free(pool, leaf->key_at(rank));
       }
+      if (node != &first_) pool.free(node, sizeof(Leaf));
     }
   }
 
@@ -182,21 +191,24 @@ class BTree {
   using Node = btree::Node<Layout>;
   using Inner = typename Descent::Inner;
   using Leaf = typename Descent::Leaf;
-  using Keys = typename Inner::Keys;
-  using Kept = typename Keys::Kept;
+  using Forms = btree::Forms<Key>;
+  using Kept = typename Forms::Kept;
+  using Sought = typename Forms::Sought;
   using Passing = typename Descent::Passing;
   template <class Tx>
   using ReaderOf = typename Descent::template ReaderOf<Tx>;
 
-  /// Collects the pairs of a leaf from `begin` on, or after it, as far as there is room.
-  static void take(const Leaf& leaf, Kept begin, bool after, Batch& batch) {
+  /// Collects the pairs of a leaf from `begin` on, or after it. Returns true if there is room for more.
+  static bool take(const Leaf& leaf, const Sought& begin, bool after, Batch& batch) {
     const auto order = leaf.order();
     for (u32 rank = leaf.rank(begin); rank < order.entries() && !batch.full(); ++rank) {
       const u32 place = order.place(rank);
       const Kept kept = leaf.key(place);
-      if (after && kept == begin) continue;
-      if (!batch.push(Keys::key_of(kept), leaf.value(place).load(), batch.size())) return;
+      if (Forms::unused(kept)) break;  // read in the middle of a change
+      if (after && !Forms::less_than(begin, Forms::sought(kept))) continue;
+      if (!batch.push(Forms::key_of(kept), leaf.value(place).load(), batch.size())) return false;
     }
+    return !batch.full();
   }
 
   Leaf first_;

@@ -52,7 +52,8 @@ class Descent {
  public:
   using Inner = btree::Inner<Layout, Key>;
   using Leaf = btree::Leaf<Layout, Key>;
-  using Kept = typename Inner::Kept;
+  using Kept = typename Forms<Key>::Kept;
+  using Sought = typename Forms<Key>::Sought;
   template <class Tx>
   using ReaderOf = typename Tx::template Reader<Node>;
 
@@ -93,8 +94,8 @@ class Descent {
   /// Goes to the leaf of the key. Calls pass(node, child) for each inner node on the way and the number of its child.
   /// Returns false to restart. Sets `height` to the number of these nodes.
   template <class Tx, class Pass>
-  [[nodiscard, gnu::always_inline]] static bool to_leaf(Tx& tx, const Anchor* anchor, Kept key, ReaderOf<Tx>& at,
-                                                        u32& height, Pass&& pass) {
+  [[nodiscard, gnu::always_inline]] static bool to_leaf(Tx& tx, const Anchor* anchor, const Sought& key,
+                                                        ReaderOf<Tx>& at, u32& height, Pass&& pass) {
     const u64 word = anchor->root.load();
     height = Root(word).height();
     if (!enter(tx, anchor, word, at)) return false;
@@ -120,7 +121,7 @@ class Descent {
 
   /// Returns the answer of a lookup whose way ended at a leaf.
   template <class Tx>
-  [[gnu::always_inline]] static Attempt<Found> answer(Tx& tx, const ReaderOf<Tx>& at, Kept key) {
+  [[gnu::always_inline]] static Attempt<Found> answer(Tx& tx, const ReaderOf<Tx>& at, const Sought& key) {
     const auto* const value = leaf(at)->find(key);
     return tx.confirm(value == nullptr ? Found() : Found(value->load()), at);
   }
@@ -128,7 +129,7 @@ class Descent {
   /// Goes down to the node of the key that is above kLevel, and prefetches the one at kLevel. Does nothing if there is
   /// none above, and gives up where a node changes meanwhile.
   template <u32 kLevel, class Tx>
-  [[gnu::always_inline]] static void prefetch_at(Tx& tx, const Anchor* anchor, Kept key) {
+  [[gnu::always_inline]] static void prefetch_at(Tx& tx, const Anchor* anchor, const Sought& key) {
     const u64 word = anchor->root.load();
     ReaderOf<Tx> at;
     if (!enter(tx, anchor, word, at)) return;

@@ -5,11 +5,13 @@
 //   Leaf   | latch | order          | key 0 ... key 13 | value 0 ... value 13 |
 //            ----------- two lines ------------------     ---- two lines ----
 //
+// With byte strings a key takes two words, so an inner node has 8 of them and a leaf 10.
+//
 // Invariants
 //   1. The keys of an inner node are sorted. Below child i are the keys k with key[i - 1] <= k < key[i], as far as
 //      these keys are there. Children behind the last are null.
 //   2. The entries of a leaf stay where they are. Its order says where, and in which order they are (order.h).
-//   3. A key that is unused holds Keys::kNone. So a search compares all keys, whatever their number.
+//   3. A key that is unused holds kNone (keys.h). So a search compares all keys, whatever their number.
 //
 // A reader may see a node in the middle of a change. Its searches stay within the node all the same, since they depend
 // on nothing but their bounds: the number of keys that are less is at most that of all keys.
@@ -28,17 +30,25 @@ struct Node {
   static constexpr u8 tag() { return 0; }
 };
 
-/// The most keys of a node.
-template <class Layout>
-inline constexpr u32 kMostKeys = Layout::kScale == Scale::kTiny ? 4 : Order::kMost;
+/// The most keys of an inner node and of a leaf: as many as fit into four lines, beside a latch and a word, with a
+/// child or a value for each. They are even, so that a search may compare two at once.
+template <class Layout, class Key>
+inline constexpr u32 kInnerKeys = Layout::kScale == Scale::kTiny ? 4
+                                  : Key::kFixedSize != 0         ? 14
+                                                                 : 8;
+template <class Layout, class Key>
+inline constexpr u32 kLeafKeys = Layout::kScale == Scale::kTiny ? 4
+                                 : Key::kFixedSize != 0         ? 14
+                                                                : 10;
 
 template <class Layout, class Key>
 class alignas(kLineBytes) Inner : public Node<Layout> {
  public:
-  using Keys = btree::Keys<Layout, Key, kMostKeys<Layout>>;
-  using Kept = typename Keys::Kept;
+  static constexpr u32 kMost = kInnerKeys<Layout, Key>;
+  using Forms = btree::Forms<Key>;
+  using Kept = typename Forms::Kept;
+  using Sought = typename Forms::Sought;
   using Child = Node<Layout>*;
-  static constexpr u32 kMost = kMostKeys<Layout>;
 
   u32 keys() const { return keys_.load(); }
   bool full() const { return keys() == kMost; }
@@ -49,10 +59,8 @@ class alignas(kLineBytes) Inner : public Node<Layout> {
   Child child(u32 i) const { return child_[i].load(); }
 
   /// Returns the number of the child below which the key belongs.
-  [[gnu::always_inline]] u32 child_of(Kept key) const {
-    if (key == Keys::kNone) [[unlikely]]
-      return keys();
-    return key_.less(key + 1);
+  [[gnu::always_inline]] u32 child_of(const Sought& key) const {
+    return key_.not_greater(key, [this]() __attribute__((always_inline)) { return keys(); });
   }
 
   /// Makes `child` the first child of a node that has none.
@@ -68,12 +76,14 @@ class alignas(kLineBytes) Inner : public Node<Layout> {
     child_[i + 1].store(child);
     keys_.store(count + 1);
   }
-  /// Removes child i, and the key between it and a neighbour. There must be a key.
-  void remove_child(u32 i) {
-    const u32 count = keys();
-    for (u32 at = i == 0 ? 0 : i - 1; at + 1 < count; ++at) key_.store(at, key_.load(at + 1));
+  /// Removes child i, and the key between it and a neighbour, which it returns. There must be a key.
+  Kept remove_child(u32 i) {
+    const u32 count = keys(), number = i == 0 ? 0 : i - 1;
+    const Kept removed = key_.load(number);
+    for (u32 at = number; at + 1 < count; ++at) key_.store(at, key_.load(at + 1));
     for (u32 at = i; at < count; ++at) child_[at].store(child_[at + 1].load());
     cut(count - 1);
+    return removed;
   }
   /// Moves what is behind key number `stay` to `right`, which is empty. Removes that key and returns it.
   Kept split(u32 stay, Inner& right) {
@@ -102,17 +112,19 @@ class alignas(kLineBytes) Inner : public Node<Layout> {
   }
 
   typename Layout::template Cell<u32> keys_{0};
-  Keys key_;
+  Keys<Layout, Key, kMost> key_;
   typename Layout::template Cell<Child> child_[kMost + 1]{};
 };
 
 template <class Layout, class Key>
 class alignas(kLineBytes) Leaf : public Node<Layout> {
  public:
-  using Keys = btree::Keys<Layout, Key, kMostKeys<Layout>>;
-  using Kept = typename Keys::Kept;
+  static constexpr u32 kMost = kLeafKeys<Layout, Key>;
+  static_assert(kMost <= Order::kMost);
+  using Forms = btree::Forms<Key>;
+  using Kept = typename Forms::Kept;
+  using Sought = typename Forms::Sought;
   using Value = typename Layout::template Cell<u64>;
-  static constexpr u32 kMost = kMostKeys<Layout>;
 
   Order order() const { return Order(order_.load()); }
   u32 entries() const { return order().entries(); }
@@ -120,18 +132,16 @@ class alignas(kLineBytes) Leaf : public Node<Layout> {
   /// Returns true if so few entries are left that the leaf should be merged.
   bool sparse() const { return entries() <= kMost / 4; }
   Kept key(u32 place) const { return key_.load(place); }
-  /// Returns the least key of a leaf that is not empty.
-  Kept least() const { return key_.load(order().place(0)); }
+  /// Returns the key with this rank.
+  Kept key_at(u32 rank) const { return key_.load(order().place(rank)); }
   const Value& value(u32 place) const { return value_[place]; }
   /// Returns the number of entries with smaller keys.
-  u32 rank(Kept key) const { return key_.less(key); }
+  u32 rank(const Sought& key) const { return key_.less(key); }
 
   /// Returns the value of a key, or null if it is absent.
-  [[gnu::always_inline]] const Value* find(Kept key) const {
-    if (key == Keys::kNone) [[unlikely]]
-      return find_greatest();
-    const u32 equal = key_.equal(key);
-    return equal == 0 ? nullptr : &value_[std::countr_zero(equal)];
+  [[gnu::always_inline]] const Value* find(const Sought& key) const {
+    const u32 place = key_.find(key, [this] { return last_place(); });
+    return place == kMost ? nullptr : &value_[place];
   }
   /// Returns a value that find() returned, to store to it after an upgrade.
   static Value& writable(const Value* value) { return const_cast<Value&>(*value); }
@@ -139,17 +149,19 @@ class alignas(kLineBytes) Leaf : public Node<Layout> {
   /// Adds an absent key. The leaf must not be full.
   void insert(Kept key, u64 value) {
     const Order now = order();
-    const u32 rank = this->rank(key), place = now.free_place();
+    const u32 rank = this->rank(Forms::sought(key)), place = now.free_place();
     key_.store(place, key);
     value_[place].store(value);
     order_.store(now.inserted(rank).word());
   }
-  /// Removes a present key.
-  void remove(Kept key) {
+  /// Removes a present key, and returns it.
+  Kept remove(const Sought& key) {
     const Order now = order();
-    const u32 rank = this->rank(key);
-    key_.clear(now.place(rank));
+    const u32 rank = this->rank(key), place = now.place(rank);
+    const Kept removed = key_.load(place);
+    key_.clear(place);
     order_.store(now.removed(rank).word());
+    return removed;
   }
   /// Moves all entries but the first `stay` to `right`, which is empty.
   void split(u32 stay, Leaf& right) {
@@ -162,12 +174,10 @@ class alignas(kLineBytes) Leaf : public Node<Layout> {
   void merge(const Leaf& right) { append(right, 0); }
 
  private:
-  /// Finds Keys::kNone, which is also what unused places hold.
-  [[gnu::noinline, gnu::cold]] const Value* find_greatest() const {
+  /// Returns the place of the greatest key, or kMost.
+  [[gnu::noinline, gnu::cold]] u32 last_place() const {
     const Order now = order();
-    if (now.entries() == 0) return nullptr;
-    const u32 last = now.place(now.entries() - 1);
-    return key_.load(last) == Keys::kNone ? &value_[last] : nullptr;
+    return now.entries() == 0 ? kMost : now.place(now.entries() - 1);
   }
   /// Adds the entries of `from` that begin at rank `first`. All are greater than those that are here.
   void append(const Leaf& from, u32 first) {
@@ -183,7 +193,7 @@ class alignas(kLineBytes) Leaf : public Node<Layout> {
   }
 
   typename Layout::template Cell<u64> order_{Order().word()};
-  Keys key_;
+  Keys<Layout, Key, kMost> key_;
   Value value_[kMost]{};
 };
 

@@ -9,9 +9,9 @@
 
 namespace latchlab::btree {
 
-/// The most nodes of a path, and the most that one change locks: what a transaction may lock, make and retire. A tree
-/// with longer paths would have more than 2^40 keys.
-inline constexpr u32 kMostNodes = 16;
+/// The most nodes of a path, and the most that one change locks. With two records of keys they are as many blocks as an
+/// attempt may make and retire. Only a tree of more than 10^9 keys has so long paths.
+inline constexpr u32 kMostNodes = 14;
 
 template <class Layout, class Key, class Tx>
 class Path {
@@ -20,10 +20,10 @@ class Path {
 
  public:
   using Reader = typename Tx::template Reader<Node>;
-  using Kept = typename Descent::Kept;
+  using Sought = typename Forms<Key>::Sought;
 
   /// Goes to the leaf of the key. Returns false to restart.
-  [[nodiscard]] bool descend(Tx& tx, Anchor<Layout>* anchor, Kept key) {
+  [[nodiscard]] bool descend(Tx& tx, Anchor<Layout>* anchor, const Sought& key) {
     at_[0] = tx.enter(static_cast<Node*>(anchor));
     at_[1] = at_[0];
     const Root<Layout> root(anchor->root.load());

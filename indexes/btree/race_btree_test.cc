@@ -21,6 +21,7 @@ TEST_CASE("Races: B+-tree under adaptive", "[race]") {
 
 TEST_CASE("Races: B+-tree under olc", "[race]") {
   explore<Synchronized<BTree, Tiny<Olc<Simulated>>, U64Key>>(btree_mixes(), "olc", {});
+  explore<Synchronized<BTree, Tiny<Olc<Simulated>>, BytesKey>>(btree_string_mixes(), "olc", {});
 }
 
 TEST_CASE("Races: B+-tree under striped", "[race]") {

@@ -1,6 +1,7 @@
 #pragma once
 // Programs with which the race finder explores the B+-tree: small trees of four keys a node that are one operation away
 // from a split or a merge, and the keys that cause it.
+#include <string>
 #include <vector>
 
 #include "indexes/btree/btree.h"
@@ -39,6 +40,21 @@ inline std::vector<RaceMix<u64>> btree_mixes() {
       {"ascending", tens(10, 160), {}, {170, 180, 190, 200, 210, 220}, {2, 7, 1, 1, 1, 1}},
       {"scan beside splits", five, {}, {10, 15, 55, 115, 165, 205}, {0, 6, 1, 1, 1, 5}},
       {"scan beside merges", five, {20, 30, 40, 60, 70, 80, 100, 110}, {10, 50, 90, 120, 130}, {0, 1, 1, 1, 6, 5}},
+  };
+}
+
+/// Strings of which many have the same first eight bytes.
+inline std::vector<RaceMix<std::string>> btree_string_mixes() {
+  const std::string path = "abcdefgh";
+  std::vector<std::string> keys;
+  for (char last = 'b'; last <= 'i'; ++last) keys.push_back(path + last);
+  return {
+      {"split strings", keys, {}, {path, path + "a", path + "c", path + "cc", path + "j", "b"}, {3, 6, 1, 1, 2, 1}},
+      {"merge strings",
+       keys,
+       {keys[1], keys[2], keys[3], keys[6], keys[7]},
+       {keys[0], keys[4], keys[5], path + "e", "a"},
+       {3, 2, 1, 1, 6, 1}},
   };
 }
 

@@ -26,8 +26,8 @@ class ShapeOf {
   using Descent = btree::Descent<Layout, Key>;
   using Inner = typename Descent::Inner;
   using Leaf = typename Descent::Leaf;
-  using Keys = typename Inner::Keys;
-  using Kept = typename Inner::Kept;
+  using Forms = btree::Forms<Key>;
+  using Kept = typename Forms::Kept;
 
  public:
   /// Checks that the keys of each node ascend and lie between its bounds, that all leaves are at level 0, that unused
@@ -42,6 +42,15 @@ class ShapeOf {
   }
 
  private:
+  static bool less(Kept a, Kept b) { return Forms::less_than(Forms::sought(a), Forms::sought(b)); }
+  /// Returns true if this may be an unused place.
+  static bool empty(Kept key) {
+    if constexpr (Key::kFixedSize != 0) {
+      return key == btree::kNone;
+    } else {
+      return Forms::unused(key);
+    }
+  }
   void complain(const char* what) {
     if (shape_.complaint.empty()) shape_.complaint = what;
   }
@@ -58,13 +67,13 @@ class ShapeOf {
     Kept key[Inner::kMost];
     for (u32 i = 0; i < node.keys(); ++i) {
       key[i] = node.key(i);
-      if (i > 0 && !Keys::less_than(key[i - 1], key[i])) complain("the keys of an inner node do not ascend");
+      if (i > 0 && !less(key[i - 1], key[i])) complain("the keys of an inner node do not ascend");
       check(key[i], lower, upper);
     }
     for (u32 i = 0; i <= node.keys(); ++i)
       visit(node.child(i), level - 1, i == 0 ? lower : &key[i - 1], i == node.keys() ? upper : &key[i]);
     for (u32 i = node.keys(); i < Inner::kMost; ++i) {
-      if (node.key(i) != Keys::kNone || node.child(i + 1) != nullptr) complain("an unused child is left");
+      if (!empty(node.key(i)) || node.child(i + 1) != nullptr) complain("an unused child is left");
     }
   }
   void visit(const Leaf& leaf, const Kept* lower, const Kept* upper) {
@@ -72,19 +81,17 @@ class ShapeOf {
     const btree::Order order = leaf.order();
     shape_.pairs += order.entries();
     for (u32 rank = 0; rank < order.entries(); ++rank) {
-      const Kept key = leaf.key(order.place(rank));
-      if (rank > 0 && !Keys::less_than(leaf.key(order.place(rank - 1)), key))
-        complain("the keys of a leaf do not ascend");
+      const Kept key = leaf.key_at(rank);
+      if (rank > 0 && !less(leaf.key_at(rank - 1), key)) complain("the keys of a leaf do not ascend");
       check(key, lower, upper);
     }
     for (u32 rank = order.entries(); rank < Leaf::kMost; ++rank) {
-      if (leaf.key(order.place(rank)) != Keys::kNone) complain("an unused key is left");
+      if (!empty(leaf.key_at(rank))) complain("an unused key is left");
     }
   }
   void check(Kept key, const Kept* lower, const Kept* upper) {
-    if (lower != nullptr && Keys::less_than(key, *lower)) complain("a key is less than the lower bound of its node");
-    if (upper != nullptr && !Keys::less_than(key, *upper))
-      complain("a key is not less than the upper bound of its node");
+    if (lower != nullptr && less(key, *lower)) complain("a key is less than the lower bound of its node");
+    if (upper != nullptr && !less(key, *upper)) complain("a key is not less than the upper bound of its node");
   }
 
   Shape shape_;

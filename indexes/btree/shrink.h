@@ -27,13 +27,14 @@ class Shrink {
   using Descent = btree::Descent<Layout, Key>;
   using Path = btree::Path<Layout, Key, Tx>;
   using Reader = typename Path::Reader;
-  using Kept = typename Inner::Kept;
+  using Forms = btree::Forms<Key>;
+  using Sought = typename Forms::Sought;
 
  public:
   Shrink(Tx& tx, Anchor<Layout>* anchor) : tx_(tx), anchor_(anchor) {}
 
   /// Erases a key from a sparse leaf that is not the root, if its value is wanted.
-  Attempt<bool> erase(const Leaf* first, const Kept key, const auto& wanted) {
+  Attempt<bool> erase(const Leaf* first, const Sought& key, const auto& wanted) {
     if (!path_.descend(tx_, anchor_, key)) return kRestart;
     Leaf* const leaf = Descent::leaf(path_.back());
     const auto* const value = leaf->find(key);
@@ -48,7 +49,7 @@ class Shrink {
       if (fit(i == last)) return merge(i, key);
     }
     if (!tx_.upgrade(path_.back())) return kRestart;
-    leaf->remove(key);
+    Forms::retire(tx_, leaf->remove(key));
     return true;
   }
 
@@ -77,7 +78,7 @@ class Shrink {
   }
 
   /// Removes the key from its leaf, and merges left_ and right_, of which one is node i of the path.
-  Attempt<bool> merge(u32 i, Kept key) {
+  Attempt<bool> merge(u32 i, const Sought& key) {
     Inner* const parent = Descent::inner(path_[i - 1]);
     const bool leaves = i + 1 == path_.nodes();
     const bool collapses = i == 2 && parent->keys() == 1;
@@ -87,9 +88,10 @@ class Shrink {
     if (!Bugs::kDropRight) name(right_);
     if (collapses) name(path_[0]);
     if (!upgrade()) return kRestart;
-    Descent::leaf(path_.back())->remove(key);
+    Forms::retire(tx_, Descent::leaf(path_.back())->remove(key));
     if (leaves) {
       Descent::leaf(left_)->merge(*Descent::leaf(right_));
+      Forms::retire(tx_, parent->key(between_));
     } else {
       Descent::inner(left_)->merge(parent->key(between_), *Descent::inner(right_));
     }
@@ -112,7 +114,8 @@ class Shrink {
     for (u32 i = top; i < path_.nodes(); ++i) name(path_[i]);
     if (top == 1 && parent->keys() == 1) return collapse();
     if (!upgrade()) return kRestart;
-    parent->remove_child(path_.child_of(top));
+    retire_last_key();
+    Forms::retire(tx_, parent->remove_child(path_.child_of(top)));
     for (u32 i = top + 1; i < path_.nodes(); ++i) retire(path_[i]);
     return true;
   }
@@ -132,11 +135,15 @@ class Shrink {
     name(root);  // so that no other thread leaves the new root with one child
     name(path_[0]);
     if (!upgrade()) return kRestart;
+    retire_last_key();
+    Forms::retire(tx_, Descent::inner(path_[1])->key(0));
     anchor_->root.store(Root<Layout>(root.node(), level).word());
     for (u32 i = 0; i < gone; ++i) retire(changed_[i]);
     return true;
   }
 
+  /// Retires the key of a leaf that has no other.
+  void retire_last_key() { Forms::retire(tx_, Descent::leaf(path_.back())->key_at(0)); }
   void name(const Reader& reader) { changed_[named_++] = reader; }
   [[nodiscard]] bool upgrade() { return tx_.upgrade(std::span<const Reader>(changed_, named_)); }
   void retire(const Reader& reader) {

@@ -13,7 +13,7 @@ template <class Layout, class Key>
 class SideBySide {
   using Node = btree::Node<Layout>;
   using Descent = btree::Descent<Layout, Key>;
-  using Kept = typename Descent::Kept;
+  using Sought = typename Forms<Key>::Sought;
 
  public:
   /// Sets found[i] to the tree's answer for keys[i]; returns false to restart.
@@ -34,26 +34,26 @@ class SideBySide {
   [[nodiscard]] static bool find_few(Tx& tx, const Anchor<Layout>* anchor, std::span<const Key> keys,
                                      std::span<Found> found) {
     typename Descent::template ReaderOf<Tx> at[kWays];
-    Kept kept[kWays];
+    Sought sought[kWays];
     Node* next[kWays];  // what the previous level led to
     const u64 word = anchor->root.load();
     const Root<Layout> root(word);
     for (std::size_t i = 0; i < keys.size(); ++i) {
-      kept[i] = Descent::Inner::Keys::kept(keys[i]);
+      sought[i] = Forms<Key>::sought(keys[i]);
       if (!Descent::enter(tx, anchor, word, at[i])) return false;
     }
     for (u32 level = root.height(); level > 0; --level) {
       for (std::size_t i = 0; i < keys.size(); ++i) {
         if (level != root.height() && !at[i].step_to(next[i])) return false;
         const auto* const node = Descent::inner(at[i]);
-        next[i] = node->child(node->child_of(kept[i]));
+        next[i] = node->child(node->child_of(sought[i]));
         if (next[i] == nullptr) return false;
         Descent::prefetch(next[i]);
       }
     }
     for (std::size_t i = 0; i < keys.size(); ++i) {
       if (root.height() != 0 && !at[i].step_to(next[i])) return false;
-      const Attempt<Found> answer = Descent::answer(tx, at[i], kept[i]);
+      const Attempt<Found> answer = Descent::answer(tx, at[i], sought[i]);
       if (!answer) return false;
       found[i] = *answer;
     }

@@ -23,14 +23,16 @@ class Split {
   using Node = btree::Node<Layout>;
   using Inner = btree::Inner<Layout, Key>;
   using Leaf = btree::Leaf<Layout, Key>;
-  using Kept = typename Inner::Kept;
+  using Forms = btree::Forms<Key>;
+  using Kept = typename Forms::Kept;
+  using Sought = typename Forms::Sought;
   template <class Tx>
   using Path = btree::Path<Layout, Key, Tx>;
 
  public:
   /// Inserts an absent key into a full leaf.
   template <class Tx>
-  [[gnu::noinline]] static Attempt<bool> insert(Tx& tx, Anchor<Layout>* anchor, const Kept key, u64 value) {
+  [[gnu::noinline]] static Attempt<bool> insert(Tx& tx, Anchor<Layout>* anchor, const Sought& key, u64 value) {
     Path<Tx> path;
     if (!path.descend(tx, anchor, key)) return kRestart;
     Leaf* const leaf = Descent::leaf(path.back());
@@ -48,15 +50,21 @@ class Split {
     }
     Leaf* const right = tx.template make<Leaf>();
     if (right == nullptr) return kNoMemory;
-    const u32 first = BugFlags<typename Layout::Bugs::Flag>::kDropParent ? top + 1 : top;
-    if (!tx.upgrade(path.readers(first, last))) return kRestart;
-
+    const Attempt<Kept> kept = Forms::make(tx, key);
+    if (!kept) return kNoMemory;
     const u32 rank = leaf->rank(key);
     const bool at_end = path.at_end() && rank == Leaf::kMost;
     const u32 stay = at_end ? Leaf::kMost : Leaf::kMost / 2;
+    const Kept before = leaf->key_at(stay - 1), behind = rank == stay ? *kept : leaf->key_at(stay);
+    if (Forms::unused(before) || Forms::unused(behind)) return kRestart;  // read in the middle of a change
+    const Attempt<Kept> least = Forms::make_between(tx, before, Forms::sought(behind));
+    if (!least) return kNoMemory;
+    const u32 first = BugFlags<typename Layout::Bugs::Flag>::kDropParent ? top + 1 : top;
+    if (!tx.upgrade(path.readers(first, last))) return kRestart;
+
     leaf->split(stay, *right);
-    (rank < stay ? leaf : right)->insert(key, value);
-    Kept between = right->least();
+    (rank < stay ? leaf : right)->insert(*kept, value);
+    Kept between = *least;
     Node* child = right;
     for (u32 i = last - 1; i > top; --i) {
       Inner* const next = Descent::inner(made[i]);
