@@ -65,7 +65,7 @@ class Words {
     Word() : Layout::template Cell<u64>(kNone) {}
   };
 
-  Word cell_[kMany];
+  alignas(16) Word cell_[kMany];  // so that a comparison loads it
 };
 
 /// The forms of a key.

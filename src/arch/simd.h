@@ -87,8 +87,8 @@ inline u32 equal_in_line(const void* line, u64 word) {
   return static_cast<u32>(__builtin_ctz(found)) / 2;
 }
 
-/// Returns how many of the kWords words at `words`, an even number, are less than `bound`, as signed numbers. Each word
-/// is loaded whole, so other threads may store to them meanwhile.
+/// Returns how many of the kWords words at `words` are less than `bound`, as signed numbers. There are an even number
+/// of them, aligned to 16 bytes. Each word is loaded whole, so other threads may store to them meanwhile.
 template <u32 kWords>
 [[gnu::always_inline]] inline u32 count_less(const void* words, u64 bound) {
   static_assert(kWords % 2 == 0);
@@ -96,12 +96,12 @@ template <u32 kWords>
   const __m128i limit = _mm_set1_epi64x(static_cast<long long>(bound));
   __m128i less = _mm_setzero_si128();
 #pragma GCC unroll 16
-  for (u32 i = 0; i < kWords / 2; ++i) less = _mm_sub_epi64(less, _mm_cmpgt_epi64(limit, _mm_loadu_si128(at + i)));
+  for (u32 i = 0; i < kWords / 2; ++i) less = _mm_sub_epi64(less, _mm_cmpgt_epi64(limit, _mm_load_si128(at + i)));
   return static_cast<u32>(_mm_cvtsi128_si32(_mm_add_epi64(less, _mm_unpackhi_epi64(less, less))));
 }
 
-/// Returns a mask: bit i is set if word i of the kWords words at `words`, an even number up to 32, equals `word`. Each
-/// word is loaded whole, so other threads may store to them meanwhile.
+/// Returns a mask: bit i is set if word i of the kWords words at `words` equals `word`. There are an even number of
+/// them up to 32, aligned to 16 bytes. Each word is loaded whole, so other threads may store to them meanwhile.
 template <u32 kWords>
 [[gnu::always_inline]] inline u32 equal_words(const void* words, u64 word) {
   static_assert(kWords % 2 == 0 && kWords <= 32);
@@ -110,7 +110,7 @@ template <u32 kWords>
   u32 equal = 0;
 #pragma GCC unroll 16
   for (u32 i = 0; i < kWords / 2; ++i) {
-    const __m128i both = _mm_cmpeq_epi64(_mm_loadu_si128(at + i), wanted);
+    const __m128i both = _mm_cmpeq_epi64(wanted, _mm_load_si128(at + i));
     equal |= static_cast<u32>(_mm_movemask_pd(_mm_castsi128_pd(both))) << (2 * i);
   }
   return equal;

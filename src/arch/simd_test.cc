@@ -43,5 +43,30 @@ TEST_CASE("Every fifth byte of seven words is gathered in order") {
   }
 }
 
+template <u32 kWords>
+void check_words(Rng& rng) {
+  alignas(16) u64 words[kWords];
+  // Few different words, at both ends of the signed numbers and around zero.
+  const auto draw = [&] { return (rng.below(2) << 63) + rng.below(4) - rng.below(4); };
+  for (u64& word : words) word = draw();
+  const u64 wanted = draw();
+  u32 less = 0, equal = 0;
+  for (u32 i = 0; i < kWords; ++i) {
+    less += static_cast<i64>(words[i]) < static_cast<i64>(wanted);
+    equal |= u32{words[i] == wanted} << i;
+  }
+  CHECK(count_less<kWords>(words, wanted) == less);
+  CHECK(equal_words<kWords>(words, wanted) == equal);
+}
+
+TEST_CASE("count_less counts words as signed numbers, and equal_words finds all that are equal") {
+  Rng rng(test_seed());
+  for (u32 i = 0; i < 2000; ++i) {
+    check_words<4>(rng);
+    check_words<14>(rng);
+    check_words<32>(rng);
+  }
+}
+
 }  // namespace
 }  // namespace latchlab::testing
