@@ -88,7 +88,7 @@ class Clock {
       ++lived_;
       try {
         ChunkPtr& open = open_[size_class];
-        if (open != nullptr && open->count == kEntries) give(size_class, std::move(open));
+        if (open != nullptr && open->count == kEntries) give(size_class, std::exchange(open, nullptr));
         if (open == nullptr) open = std::make_unique<Chunk>();
         open->entries[open->count] = {Key(key), word};
         ++open->count;

@@ -58,7 +58,8 @@ double always_far(const PlacementRule& rule) { return rule.kind == PlacementKind
 /// Returns the most new values for which far memory has room, and for which both memories have.
 u64 most_in_far_memory(const Config& config) {
   const double share = always_far(config.placement_rule());
-  const double room = static_cast<double>(config.far->size / stored_bytes(config));
+  const u64 values = config.far->size / stored_bytes(config);
+  const double room = static_cast<double>(values);
   return room < share * 1e18 ? static_cast<u64>(room / share) : ~u64{0};
 }
 u64 most_in_two_memories(const Config& config) {
