@@ -35,6 +35,8 @@
 #include "harness/trial/run_trial.h"
 #include "src/base/error.h"
 #include "src/base/new_file.h"
+#include "src/memory/media/medium.h"
+#include "src/memory/memory_config.h"
 
 namespace latchlab {
 
@@ -70,6 +72,21 @@ TrialResult run_modelled(const Pair& pair, const Plan& plan, Progress& progress)
   return result;
 }
 
+/// The medium of far leaves and their memory.
+struct FarLeaves {
+  FarLeaves(const MediumOptions& options, const MemoryConfig& near)
+      : medium(options, "--far"), memory(medium.memory(near)) {}
+
+  const Medium medium;
+  const MemoryConfig memory;
+};
+
+/// Returns the memory of far leaves, which keeps its medium open. Throws as Medium does.
+std::shared_ptr<const MemoryConfig> far_leaves(const Plan& plan, const MemoryConfig& near) {
+  const auto far = std::make_shared<FarLeaves>(*plan.config.far, near);
+  return {far, &far->memory};
+}
+
 /// Builds the index on a thread that has the first seat. So the memory that it takes before a thread joins is placed as
 /// the first thread's.
 std::unique_ptr<Trial> made_in_place(const Pair& pair, const Plan& plan) {
@@ -78,7 +95,8 @@ std::unique_ptr<Trial> made_in_place(const Pair& pair, const Plan& plan) {
   const auto make = [&](u32) {
     if (plan.seats.binds) (void)maker.pin(plan.seats.cpus[0]);
     if (!plan.places_chunks()) (void)maker.place(plan.pages);
-    const MemoryConfig memory = memory_config_of(plan);
+    MemoryConfig memory = memory_config_of(plan);
+    if (plan.config.placement_rule().kind == PlacementKind::kLeaves) memory.far_leaves = far_leaves(plan, memory);
     trial = pair.make_trial(plan, memory);
     if (plan.config.sized()) trial = sized_trial(std::move(trial), plan, memory);
   };

@@ -77,7 +77,10 @@ class DirectTx {
   }
   /// Returns the blocks of the attempt, which the policy undoes or makes final.
   AttemptBlocks<M>& blocks() { return blocks_; }
-  [[gnu::always_inline]] void retire(void* block, std::size_t bytes) { blocks_.retire(block, bytes); }
+  template <class N>
+  [[gnu::always_inline]] void retire(N* block, std::size_t bytes) {
+    blocks_.template retire<kIsLeaf<N>>(block, bytes);
+  }
 
  private:
   AttemptBlocks<M> blocks_;

@@ -70,7 +70,10 @@ class SmallTx : public VersionedReads<M, Bugs, Latches> {
   [[nodiscard, gnu::always_inline]] N* make(Args&&... args) {
     return make_in<N>(blocks_, std::forward<Args>(args)...);
   }
-  [[gnu::always_inline]] void retire(void* block, std::size_t bytes) { blocks_.retire(block, bytes); }
+  template <class N>
+  [[gnu::always_inline]] void retire(N* block, std::size_t bytes) {
+    blocks_.template retire<kIsLeaf<N>>(block, bytes);
+  }
   AttemptBlocks<M>& blocks() { return blocks_; }
 
   [[gnu::always_inline]] void commit() {

@@ -72,7 +72,10 @@ class VersionedTx : public VersionedReads<M, Bugs, Latches> {
   [[nodiscard]] N* make(Args&&... args) {
     return make_in<N>(blocks_, std::forward<Args>(args)...);
   }
-  void retire(void* block, std::size_t bytes) { blocks_.retire(block, bytes); }
+  template <class N>
+  void retire(N* block, std::size_t bytes) {
+    blocks_.template retire<kIsLeaf<N>>(block, bytes);
+  }
 
   /// Returns the blocks of the attempt, which the policy undoes or makes final.
   AttemptBlocks<M>& blocks() { return blocks_; }

@@ -204,15 +204,38 @@ std::string no_station(const Combination& point) {
   return "";
 }
 
+/// Returns why leaves cannot be far.
+std::string no_far_leaves(const Combination& point) {
+  const Config& config = point.config;
+  if (!config.far) return "--rule: leaves need a far memory; add --far=MEDIUM, as in --far=node:1,size=4G";
+  if (config.sized())
+    return "--rule: leaves hold values of 8 bytes; leave out --value-size, or write --rule=near-first";
+  if (!point.pair.far_leaves) {
+    return fmt::format("--rule: {} does not tell leaves from inner nodes; write --index=art", config.index.name);
+  }
+  if (config.near != 0) return "--near: inner nodes are always near, and only they; leave it out with --rule=leaves";
+  if (config.far->kind == MediumKind::kModel) {
+    return "--far: a model has the time of a copy, not of a load of a line, and leaves are read by loads; write "
+           "node:N,size=BYTES or file:FOLDER,size=BYTES";
+  }
+  if (point.plan.model) return "--far: the caches of a modelled machine know no media; leave it out";
+  return "";
+}
+
 /// Returns why --far, --near and --rule do not go with each other or with the rest.
 std::string no_tiers(const Combination& point) {
   const Config& config = point.config;
+  if (config.placement_rule().kind == PlacementKind::kLeaves) return no_far_leaves(point);
   if (!config.far) {
     if (config.near != 0) return "--near: there is one memory; add --far=MEDIUM, or leave it out";
     return !config.rule ? "" : "--rule: there is one memory; add --near=BYTES and --far=MEDIUM, or leave it out";
   }
   if (config.near == 0) return "--far: how much is near? Add --near=BYTES, as in --near=1G";
-  if (!config.sized()) return "--far: values of 8 bytes are words in the index; add --value-size=BYTES, as in 256";
+  if (!config.sized()) {
+    return "--far: values of 8 bytes are words in the index; add --value-size=BYTES, as in 256, or --rule=leaves "
+           "without "
+           "--near";
+  }
   if (config.value_size <= Values<Native>::kMostShort)
     return fmt::format("--far: values of {} bytes lie in the index; add --value-size=BYTES, 9 or more",
                        config.value_size);

@@ -55,6 +55,7 @@ struct Pair {
   std::string no_batch;       ///< why the index has no batches; empty if it has
   bool side_by_side = false;  ///< the lookups of a batch may run side by side
   bool hints = false;         ///< the index prefetches for operations to come
+  bool far_leaves = false;    ///< the index can have its leaves in another memory than its inner nodes
   std::string no_reclaim;     ///< why --reclaim has no effect on the policy; empty if it has
   std::string about;          ///< the policy in one line
   std::vector<OptionInfo> options;  ///< options of the policy

@@ -132,6 +132,7 @@ void add_pair(Registry& registry, std::string index, std::string policy, KeyKind
   if constexpr (requires { SharedIndex::kSideBySide; }) pair.side_by_side = SharedIndex::kSideBySide;
   pair.hints = kPrefetches<SharedIndex>;
   pair.learns = kLearns<SharedIndex>;
+  pair.far_leaves = kFarLeaves<SharedIndex>;
   describe_index<typename WrittenAs<SharedIndex>::Type>(pair);
   describe_policy<PolicyOf<SharedIndex>>(pair);
   pair.make_trial = [](const Plan& plan, const MemoryConfig& memory) -> std::unique_ptr<Trial> {

@@ -92,12 +92,12 @@ struct Slice {
   const u8* marks = nullptr;      // 1 for each request whose calls are recorded, else 0; null if none are
 };
 
-/// The far memory of sized values.
+/// The far memory of sized values, or of leaves.
 struct FarUse {
   FarMemory memory;
   Footprint bytes;
   u64 near_free = 0;    ///< bytes that near memory may still take from the system
-  TierCounters counts;  ///< so far
+  std::optional<TierCounters> counts;  ///< so far; nothing is counted of leaves
   OrReason<std::string> file_system;
   std::vector<ChunkSource::Chunk> chunks;  ///< its mappings
 
@@ -152,7 +152,7 @@ class Trial : public Erased {
   [[nodiscard]] u64 reserved_bytes() const { return own_bytes() + bytes().reserved; }
   /// Returns the bytes of sized values; nothing if the values are in the index.
   [[nodiscard]] virtual OrReason<Footprint> value_bytes() const = 0;
-  /// Returns the far memory of sized values; nothing if they have one memory.
+  /// Returns the far memory of sized values, or of leaves; nothing if there is none.
   [[nodiscard]] virtual OrReason<FarUse> far() const = 0;
   /// Makes all later lookups of sized values look for their words only.
   virtual void read_no_values() = 0;

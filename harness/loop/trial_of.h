@@ -18,6 +18,16 @@
 
 namespace latchlab {
 
+/// True if an index can have its leaves in another memory than its inner nodes.
+template <class Index>
+inline constexpr bool kFarLeaves = false;
+template <class Index>
+  requires requires(const Index& index) {
+    index.memory().leaves();
+    requires Index::Body::kFarLeaves;
+  }
+inline constexpr bool kFarLeaves<Index> = true;
+
 template <SharedIndex Index>
 class TrialOf final : public ErasedWithoutSessions<Index, Trial> {
   using Base = ErasedWithoutSessions<Index, Trial>;
@@ -62,6 +72,17 @@ class TrialOf final : public ErasedWithoutSessions<Index, Trial> {
   }
 
   [[nodiscard]] OrReason<FarUse> far() const override {
+    if constexpr (kFarLeaves<Index>) {
+      if (const auto* const leaves = index_.memory().leaves()) {
+        const auto& near = index_.memory().config().limit;
+        return FarUse{.memory = {.memory = leaves->config(), .rule = {.kind = PlacementKind::kLeaves, .promote = 0}},
+                      .bytes = leaves->bytes(),
+                      .near_free = near.bytes() - near.charged(),
+                      .counts = {},
+                      .file_system = OrReason<std::string>::missing("a medium of leaves does not tell"),
+                      .chunks = leaves->chunks()};
+      }
+    }
     return OrReason<FarUse>::missing("values are in the index: --value-size=8");
   }
 

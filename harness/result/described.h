@@ -54,8 +54,9 @@ void describe_plan(const Plan& plan, auto& field) {
         "bytes of a value; 8 are a word in the index, and values of any other size are in a store",
         Bounds{.most = 16 << 20});
   const std::string one_memory = c.far ? "" : "values have one memory";
-  field("near", unless(one_memory, c.near), "bytes of values that may be near");
-  field("far", unless(one_memory, c.far ? c.far->str() : ""), "medium of far memory for values");
+  field("near", unless(c.far && c.near == 0 ? "leaves are far, and inner nodes near" : one_memory, c.near),
+        "bytes of values that may be near");
+  field("far", unless(one_memory, c.far ? c.far->str() : ""), "medium of far memory for values or leaves");
   field("rule", unless(one_memory, c.placement_rule().str()), "which values are near");
   field("records", c.records);
   field.seconds("warmup_s", c.warmup_ns);

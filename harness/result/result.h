@@ -234,7 +234,7 @@ void describe(Like<KeyFile> auto& f, auto& field) {
 struct TwoMemories {
   std::string medium, words, rule;
   OrReason<std::string> hwloc, file_system;
-  u64 near_limit = 0;
+  OrReason<u64> near_limit;
   u64 live = 0, reserved = 0;
   OrReason<PageNodes> page_nodes;
   OrReason<u64> locked;
@@ -242,14 +242,14 @@ struct TwoMemories {
   OrReason<double> latency_ns, read_gbps, write_gbps;
   OrReason<double> near_latency_ns, near_read_gbps, near_write_gbps;
   OrReason<bool> kernel_demotes;
-  TierCounters counts;
-  OrReason<double> near_share;
-  double moving_share = 0;
+  OrReason<u64> near_reads, far_reads, far_bytes_read, far_writes, far_bytes_written, promotions, demotions, looks;
+  OrReason<u64> late_moves, near_full;
+  OrReason<double> near_share, moving_share;
 };
 void describe(Like<TwoMemories> auto& m, auto& field) {
   field.about(
-      "far memory of sized values, near memory beside it, and what operations did in the measured phase; times are of "
-      "one thread");
+      "far memory of sized values or of leaves, near memory beside it, and what operations did in the measured phase; "
+      "times are of one thread; nothing is counted of leaves");
   field(
       "medium", m.medium,
       "node: a NUMA node; file: pages of a file; modelled: this machine's memory, whose copies wait as long as on the "
@@ -257,7 +257,7 @@ void describe(Like<TwoMemories> auto& m, auto& field) {
   field("words", m.words, "value of --far, with a model's speed");
   field("hwloc", m.hwloc, "hwloc's word for the memory of the node, as in DRAM or CXL-DRAM");
   field("file_system", m.file_system, "of the file: tmpfs and ramfs are this machine's memory");
-  field("rule", m.rule, "value of --rule: which values are near");
+  field("rule", m.rule, "value of --rule: which values are near; leaves: all inner nodes, and no leaf");
   field("near_limit_bytes", m.near_limit, "value of --near", kOneOrMore);
   field("live_bytes", m.live, "bytes in blocks of far memory after the measured phase");
   field("reserved_bytes", m.reserved, "bytes that far memory holds from the system, free blocks included");
@@ -275,17 +275,17 @@ void describe(Like<TwoMemories> auto& m, auto& field) {
   field("near_write_gbps", m.near_write_gbps);
   field("kernel_demotes", m.kernel_demotes,
         "true if the kernel moves cold pages to slower nodes by itself, but for locked_bytes");
-  field("near_reads", m.counts.near_reads, "values read in near memory; values of up to 7 bytes are in the index");
-  field("far_reads", m.counts.far_reads, "values read in far memory");
+  field("near_reads", m.near_reads, "values read in near memory; values of up to 7 bytes are in the index");
+  field("far_reads", m.far_reads, "values read in far memory");
   field("near_share", m.near_share, "near_reads / (near_reads + far_reads)", kUpToOne);
-  field("far_bytes_read", m.counts.far_bytes_read);
-  field("far_writes", m.counts.far_writes, "new values in far memory, and demotions");
-  field("far_bytes_written", m.counts.far_bytes_written);
-  field("promotions", m.counts.promotions, "moves of values to near memory");
-  field("demotions", m.counts.demotions, "moves of values to far memory");
-  field("looks", m.counts.looks, "at values in near memory, by the hand that seeks cold ones");
-  field("late_moves", m.counts.late_moves, "copies in vain, since the value had been replaced or erased");
-  field("near_full", m.counts.near_full, "values that near memory had no room for");
+  field("far_bytes_read", m.far_bytes_read);
+  field("far_writes", m.far_writes, "new values in far memory, and demotions");
+  field("far_bytes_written", m.far_bytes_written);
+  field("promotions", m.promotions, "moves of values to near memory");
+  field("demotions", m.demotions, "moves of values to far memory");
+  field("looks", m.looks, "at values in near memory, by the hand that seeks cold ones");
+  field("late_moves", m.late_moves, "copies in vain, since the value had been replaced or erased");
+  field("near_full", m.near_full, "values that near memory had no room for");
   field("moving_share", m.moving_share, "time of moves and of looking for cold values / time of all threads");
 }
 

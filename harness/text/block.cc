@@ -119,7 +119,7 @@ std::string loop_text(const Limits& l) {
          (l.loop_share ? ": at most " + percent(*l.loop_share) + " of its time" : "");
 }
 
-/// Returns the lines about two memories of values.
+/// Returns the lines about two memories.
 std::string far_lines(const TwoMemories& m) {
   const auto gbps = [](const OrReason<double>& value) { return number_text(value, 1); };
   const std::string kind = m.hwloc         ? fmt::format(" ({} by hwloc)", *m.hwloc)
@@ -132,12 +132,13 @@ std::string far_lines(const TwoMemories& m) {
                                m.medium == "modelled" ? "modelled, as measured: " : "", number_text(m.latency_ns, 0),
                                gbps(m.read_gbps), gbps(m.write_gbps), number_text(m.near_latency_ns, 0),
                                gbps(m.near_read_gbps), gbps(m.near_write_gbps)));
+  if (!m.near_reads) return text + line("", m.rule + ": inner nodes are near");
   text += line(
       "", fmt::format("{} of the values read were near   {}", m.near_share ? percent(*m.near_share) : "-", m.rule));
-  text += line("", fmt::format("{} promoted, {} demoted, {} of the time   far bytes: {} read, {} written",
-                               short_number(static_cast<double>(m.counts.promotions)),
-                               short_number(static_cast<double>(m.counts.demotions)), percent(m.moving_share),
-                               bytes_text(m.counts.far_bytes_read), bytes_text(m.counts.far_bytes_written)));
+  text += line(
+      "", fmt::format("{} promoted, {} demoted, {} of the time   far bytes: {} read, {} written",
+                      short_number(static_cast<double>(*m.promotions)), short_number(static_cast<double>(*m.demotions)),
+                      percent(*m.moving_share), bytes_text(*m.far_bytes_read), bytes_text(*m.far_bytes_written)));
   return text;
 }
 

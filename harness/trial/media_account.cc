@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -49,6 +50,24 @@ std::optional<Remark> shared_node(const Plan& plan, const Topology& topology) {
                                          far.node, fold_numbers(near))};
 }
 
+/// Adds what was counted of values in two memories: the difference between the ends of the measured phase.
+void add_tier_counts(TwoMemories& out, const TierCounters& counts, double thread_seconds) {
+  out.near_reads = counts.near_reads;
+  out.far_reads = counts.far_reads;
+  out.far_bytes_read = counts.far_bytes_read;
+  out.far_writes = counts.far_writes;
+  out.far_bytes_written = counts.far_bytes_written;
+  out.promotions = counts.promotions;
+  out.demotions = counts.demotions;
+  out.looks = counts.looks;
+  out.late_moves = counts.late_moves;
+  out.near_full = counts.near_full;
+  const u64 reads = counts.near_reads + counts.far_reads;
+  out.near_share = reads == 0 ? Double::missing("no value was read")
+                              : Double(static_cast<double>(counts.near_reads) / static_cast<double>(reads));
+  out.moving_share = static_cast<double>(counts.moving_ns) / 1e9 / thread_seconds;
+}
+
 }  // namespace
 
 Account<OrReason<TwoMemories>> media_account(const Plan& plan, const Topology& topology, const Measurement& m) {
@@ -63,7 +82,8 @@ Account<OrReason<TwoMemories>> media_account(const Plan& plan, const Topology& t
   out.rule = plan.config.placement_rule().str();
   out.hwloc = hwloc_word(far, topology);
   out.file_system = phase.far_after->file_system;
-  out.near_limit = plan.config.near;
+  out.near_limit = plan.config.near != 0 ? OrReason(plan.config.near)
+                                         : OrReason<u64>::missing("inner nodes have no limit of their own");
   out.live = phase.far_after->bytes.live;
   out.reserved = phase.far_after->bytes.reserved;
   out.page_nodes = m.far_page_nodes;
@@ -84,12 +104,17 @@ Account<OrReason<TwoMemories>> media_account(const Plan& plan, const Topology& t
   take_times(m.far_times, out.latency_ns, out.read_gbps, out.write_gbps);
   take_times(m.near_times, out.near_latency_ns, out.near_read_gbps, out.near_write_gbps);
   out.kernel_demotes = m.kernel_demotes;
-  out.counts = counters_since(phase.far_before->counts, phase.far_after->counts);
-  const u64 reads = out.counts.near_reads + out.counts.far_reads;
-  out.near_share = reads == 0 ? Double::missing("no value was read")
-                              : Double(static_cast<double>(out.counts.near_reads) / static_cast<double>(reads));
-  out.moving_share = static_cast<double>(out.counts.moving_ns) / 1e9 /
-                     (phase.metered.seconds * static_cast<double>(plan.config.threads));
+  if (phase.far_after->counts) {
+    add_tier_counts(out, counters_since(*phase.far_before->counts, *phase.far_after->counts),
+                    phase.metered.seconds * static_cast<double>(plan.config.threads));
+  } else {
+    const std::string why = "reads and writes of leaves are plain loads and stores, which nothing counts";
+    for (OrReason<u64>* const count :
+         {&out.near_reads, &out.far_reads, &out.far_bytes_read, &out.far_writes, &out.far_bytes_written,
+          &out.promotions, &out.demotions, &out.looks, &out.late_moves, &out.near_full})
+      *count = OrReason<u64>::missing(why);
+    out.near_share = out.moving_share = Double::missing(why);
+  }
   return {std::move(out), std::move(remarks)};
 }
 

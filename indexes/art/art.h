@@ -42,6 +42,7 @@ class Art {
   static constexpr std::string_view kName = "art";
   static constexpr bool kOrdered = true;
   static constexpr bool kLatchFreeReaders = true;  // node.h and scan.h say why
+  static constexpr bool kFarLeaves = true;         // leaf.h: kIsLeaf
 
   Art() = default;
   Art(const Art&) = delete;
@@ -158,7 +159,7 @@ class Art {
           nodes.push_back(child.template as_node<Node>());
         } else {
           Leaf* const leaf = child.template as_leaf<Leaf>();
-          pool.free(leaf, leaf->bytes(child.pairs()));
+          pool.free(leaf, pool.placed(leaf->bytes(child.pairs())));
         }
       }
       if (node != root()) pool.free(node, Node::bytes_of(node->kind()));

@@ -33,6 +33,7 @@ class Leaf<Layout, U64Key> {
   using Cell = typename Layout::template Cell<u64>;
 
  public:
+  static constexpr bool kIsLeaf = true;
   static constexpr u32 kMaxPairs = Child::kMaxPairs;
 
   /// Returns the number of pairs for which a leaf made for `pairs` has room: half a line's or a whole line's.
@@ -112,6 +113,7 @@ class Leaf<Layout, BytesKey> {
   using Cell = typename Layout::template Cell<u64>;
 
  public:
+  static constexpr bool kIsLeaf = true;
   static constexpr u32 kMaxPairs = 1;
 
   static std::size_t bytes_for(const BytesKey& key, u64) { return kHeader + key.spelled_size(); }

@@ -35,19 +35,23 @@ class AttemptBlocks {
   AttemptBlocks(const AttemptBlocks&) = delete;
   AttemptBlocks& operator=(const AttemptBlocks&) = delete;
 
-  /// Returns a block for this attempt (see Pool::allocate), or null when memory is out.
+  /// Returns a block for this attempt (see Pool::allocate), or null when memory is out. That of a leaf lies in far
+  /// memory if the pool has its leaves there.
+  template <bool kLeaf = false>
   [[nodiscard, gnu::always_inline]] inline void* make(u64 bytes) {
-    void* const block = pool_->allocate(bytes);
+    void* const block = kLeaf ? pool_->allocate_leaf(bytes) : pool_->allocate(bytes);
     if (block == nullptr) [[unlikely]]
       return nullptr;
     if (made_count_ == kMaxBlocks) [[unlikely]]
       overflow("makes");
     made_[made_count_] = block;
-    made_bytes_[made_count_++] = bytes;
+    made_bytes_[made_count_++] = kLeaf ? ~bytes : bytes;  // a constant, usually
     return block;
   }
   /// Notes a block that this attempt has unlinked.
+  template <bool kLeaf = false>
   [[gnu::always_inline]] inline void retire(void* block, u64 bytes) {
+    if constexpr (kLeaf) bytes = pool_->placed(bytes);
     if (retired_count_ == kMaxBlocks) [[unlikely]]
       overflow("retires");
     retired_[retired_count_++] = {block, bytes};
@@ -58,8 +62,9 @@ class AttemptBlocks {
   [[gnu::always_inline]] inline void abandon() {
     retired_count_ = 0;
     while (made_count_ != 0) {
-      --made_count_;
-      pool_->free(made_[made_count_], made_bytes_[made_count_]);
+      const u64 bytes = made_bytes_[--made_count_];
+      const bool is_leaf = bytes > ~u64{0} / 2;
+      pool_->free(made_[made_count_], is_leaf ? pool_->placed(~bytes) : bytes);
     }
   }
   /// Confirms the attempt after its commit: the blocks that it made belong to the index.
@@ -94,8 +99,8 @@ class AttemptBlocks {
   Pool<M>* pool_;
   u32 made_count_ = 0;
   u32 retired_count_ = 0;
-  void* made_[kMaxBlocks];  // two arrays, not pairs: every insert indexes them, and words need no multiplication
-  u64 made_bytes_[kMaxBlocks];
+  void* made_[kMaxBlocks];      // two arrays, not pairs: every insert indexes them, and words need no multiplication
+  u64 made_bytes_[kMaxBlocks];  // of a leaf, the complement
   Block retired_[kMaxBlocks];
 };
 

@@ -5,8 +5,8 @@
 // next thread that joins continues with it. So nothing is wasted if one set of threads loads and another measures. An
 // index has as many pools as it ever had threads at once. Pools never move, because reclaimers keep references to them.
 //
-// A memory may have a far one beside it, for large blocks on a slower medium. Then each of its pools has one of the far
-// memory's (pool.h).
+// A memory may have a far one beside it, for blocks on a slower medium: large ones of its user, or the leaves of a
+// tree. Then each of its pools has one of the far memory's (pool.h).
 //
 // On a machine without pages (M::pages is null), pools pass every block on to the machine's allocator.
 #include <memory>
@@ -25,9 +25,13 @@ template <class M>
 class Memory {
  public:
   /// Makes the memory. With a `sharing` its pools count the free blocks that they pass on to each other (pool.h), so no
-  /// attempt may use it. `far` must outlive it, and serve it alone; null: there is no far memory.
+  /// attempt may use it. `far` must outlive it, and serve it alone; null: there is no far memory, except that which the
+  /// configuration has for leaves.
   explicit Memory(const MemoryConfig& config, const std::optional<Sharing>& sharing = {}, Memory* far = nullptr)
-      : source_(config, M::pages()), exchange_(sharing), far_(far) {}
+      : source_(config, M::pages()),
+        exchange_(sharing),
+        leaves_(config.far_leaves != nullptr ? std::make_unique<Memory>(*config.far_leaves) : nullptr),
+        far_(leaves_ != nullptr ? leaves_.get() : far) {}
   Memory(const Memory&) = delete;
   Memory& operator=(const Memory&) = delete;
 
@@ -60,6 +64,9 @@ class Memory {
     return all;
   }
 
+  /// Returns the memory of far leaves; null if leaves lie here.
+  const Memory* leaves() const { return leaves_.get(); }
+
   /// Returns all chunks, and the used parts of ranges; with malloc, only the latter.
   std::vector<ChunkSource::Chunk> chunks() const { return source_.chunks(); }
 
@@ -71,6 +78,7 @@ class Memory {
  private:
   ChunkSource source_;
   typename Pool<M>::Exchange exchange_;
+  const std::unique_ptr<Memory> leaves_;
   Memory* const far_;
   mutable std::mutex mutex_;  // guards the members below
   std::vector<std::unique_ptr<Pool<M>>> pools_;

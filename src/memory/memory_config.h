@@ -1,6 +1,8 @@
 #pragma once
 // The configuration of an index's memory, and its footprint.
 
+#include <memory>
+
 #include "src/base/types.h"
 #include "src/base/words.h"
 #include "src/memory/failure_plan.h"
@@ -40,6 +42,9 @@ struct MemoryConfig {
   Sharing sharing{};                  ///< for memory that no attempt uses: that of sized values
   PageSource* source = nullptr;       ///< of chunks, if the machine has pages; must outlive the index; null: its own
   FailurePlan* fail = nullptr;        ///< for tests; must outlive the index
+  /// The far memory for leaves, of a tree that tells them from its inner nodes (kIsLeaf, sync/make.h). It has none of
+  /// its own. Null: leaves lie with the inner nodes.
+  std::shared_ptr<const MemoryConfig> far_leaves{};
 };
 
 template <>

@@ -42,7 +42,9 @@
 // count of the transaction's blocks.
 //
 // A pool may have a far pool beside it, for blocks on another medium (memory.h). The number of bytes of such a block
-// carries kFarBlock, when it is taken and when it is freed.
+// carries kFarBlock, when it is taken and when it is freed. In a memory of far leaves (MemoryConfig::far_leaves) every
+// attempt's leaf is such a block: placed() adds the mark. There the far pool is topped up and balanced with this one.
+// Such a pool leaves its fast paths, so all other pools keep theirs.
 //
 // A free block is poisoned except for its link. With malloc every block is a call of M::allocate, also inside a
 // transaction: the paper's curve for malloc shows the aborts that this causes.
@@ -90,7 +92,10 @@ class alignas(kFalseSharingBytes) Pool {
   Pool(ChunkSource& source, Exchange& exchange, Pool* far = nullptr)
       : malloc_(source.config().alloc == MemoryConfig::Alloc::kMalloc),
         first_counted_(exchange.counts() ? class_of(exchange.least()) : kClasses),
-        fast_(malloc_ || source.config().fail != nullptr || first_counted_ < kSmallClasses || least_power(exchange) != 0
+        leaf_mark_(source.config().far_leaves != nullptr ? kFarBlock : 0),
+        ready_bytes_(leaf_mark_ != 0 ? kNeverReady : kAttemptBytes),
+        fast_(malloc_ || source.config().fail != nullptr || first_counted_ < kSmallClasses ||
+                      least_power(exchange) != 0 || leaf_mark_ != 0
                   ? 0
                   : kLineBytes),
         chunk_bytes_(source.config().thp ? kHugePageBytes : kFirstChunkBytes),
@@ -98,7 +103,7 @@ class alignas(kFalseSharingBytes) Pool {
         exchange_(exchange),
         least_power_(least_power(exchange)),
         far_(far) {
-    if (malloc_) end_ = ~u64{0};  // the region never looks short of room, so top_up stays one compare
+    if (malloc_ && leaf_mark_ == 0) end_ = ~u64{0};  // the region never looks short of room: top_up stays one compare
   }
   Pool(const Pool&) = delete;
   Pool& operator=(const Pool&) = delete;
@@ -110,6 +115,15 @@ class alignas(kFalseSharingBytes) Pool {
       return allocate_slowly(bytes);
     return allocate_small(bytes);
   }
+
+  /// Does the same for a leaf, which is freed with placed(bytes).
+  [[nodiscard, gnu::always_inline]] inline void* allocate_leaf(u64 bytes) {
+    if (!is_fast(bytes)) [[unlikely]]
+      return allocate_slowly(placed(bytes));
+    return allocate_small(bytes);
+  }
+  /// Returns the number of bytes of a leaf, with kFarBlock if leaves are far.
+  [[nodiscard]] u64 placed(u64 bytes) const { return bytes | leaf_mark_; }
 
   /// Frees a block of any pool of this index; `bytes` is the number that was asked for.
   [[gnu::always_inline]] inline void free(void* block, u64 bytes) {
@@ -135,12 +149,12 @@ class alignas(kFalseSharingBytes) Pool {
   }
 
   /// Makes sure that the next attempt finds kAttemptBytes, and one more block of `extra` bytes, without calling the
-  /// kernel. Returns false when memory is out; the rest can still be allocated. Must not be called inside a
-  /// transaction.
+  /// kernel: of each memory, if leaves are far. Returns false when memory is out; the rest can still be allocated. Must
+  /// not be called inside a transaction.
   [[nodiscard, gnu::always_inline]] inline bool top_up(u64 extra = 0) {
-    if (end_ - next_ >= kAttemptBytes + room_for(extra)) [[likely]]
+    if (end_ - next_ >= ready_bytes_ + room_for(extra)) [[likely]]
       return true;
-    return refill(extra);
+    return leaf_mark_ == 0 ? refill(extra) : top_up_both(extra);
   }
 
   /// Passes free blocks on to the other pools if many bytes have been freed here since the last time. Takes blocks of
@@ -180,6 +194,8 @@ class alignas(kFalseSharingBytes) Pool {
   static constexpr u64 kFirstChunkBytes = 64 << 10;
   // A pool has its balance looked at again when its live bytes have changed by so much.
   static constexpr u64 kUnsharedBytes = 64 << 10;
+  // More bytes than a region has, with those of any block added.
+  static constexpr u64 kNeverReady = kFarBlock;
   // A block is split only while at least so many lines are free, so that nodes that come and go find theirs again.
   static constexpr u64 kScrapLines = 256;
   static constexpr u32 kSmallClasses = kLineBytes / 16;
@@ -499,6 +515,12 @@ class alignas(kFalseSharingBytes) Pool {
     return true;
   }
 
+  [[gnu::noinline]] bool top_up_both(u64 extra) {
+    far_->balance();
+    const bool far_is_ready = far_->top_up(extra);
+    const bool is_ready = malloc_ || end_ - next_ >= kAttemptBytes + room_for(extra) || refill(extra);
+    return is_ready && far_is_ready;
+  }
   [[gnu::noinline]] bool refill(u64 extra) {
     u64 least = kAttemptBytes + room_for(extra);
     if (extra > kLargestCarved) {
@@ -531,7 +553,11 @@ class alignas(kFalseSharingBytes) Pool {
   }
 
   [[gnu::noinline]] void free_slowly(void* block, u64 bytes) {
-    if ((bytes & kFarBlock) != 0) return far_->free(block, bytes ^ kFarBlock);
+    if ((bytes & kFarBlock) != 0) {
+      far_->free(block, bytes ^ kFarBlock);
+      if (leaf_mark_ != 0) far_->balance();  // attempts' blocks are freed after them, and nothing else looks at it
+      return;
+    }
     if (!malloc_ && bytes <= kLargestCarved) {
       const u32 size_class = class_for(bytes);
       live_ -= bytes_of(size_class);
@@ -551,7 +577,9 @@ class alignas(kFalseSharingBytes) Pool {
 
   const bool malloc_;
   const u32 first_counted_;  // the smallest class that is shared by count; kClasses if there is none
-  const u64 fast_;  // the largest fast block: a line, or 0 if malloc, a failure plan or the Sharing must see each block
+  const u64 leaf_mark_;      // kFarBlock if leaves are far; otherwise 0
+  const u64 ready_bytes_;    // the bytes from which on a region needs no look: kAttemptBytes, or kNeverReady
+  const u64 fast_;  // the largest fast block: a line, or 0 if malloc, a failure plan, the Sharing or placed() needs it
   u64 next_ = 0;
   u64 end_ = 0;
   OwnedCount live_;                              // other threads read it (Memory::bytes)

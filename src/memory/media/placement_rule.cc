@@ -30,7 +30,7 @@ PlacementRule PlacementRule::parse(std::string_view text, std::string_view what)
     }
     rule.share = *share;
   }
-  if (rule.kind == PlacementKind::kWeighted) {
+  if (rule.kind == PlacementKind::kWeighted || rule.kind == PlacementKind::kLeaves) {
     rule.promote = 0;
   } else {
     rule.promote = rule.kind == PlacementKind::kFarFirst ? 2 : 1;
@@ -44,7 +44,7 @@ PlacementRule PlacementRule::parse(std::string_view text, std::string_view what)
 std::string PlacementRule::str() const {
   std::string text(word(kind));
   if (kind == PlacementKind::kFixed || kind == PlacementKind::kWeighted) text += fmt::format(":{}", share);
-  if (kind == PlacementKind::kWeighted) return text;
+  if (kind == PlacementKind::kWeighted || kind == PlacementKind::kLeaves) return text;
   return text + ",promote=" + (promote == 0 ? "never" : std::to_string(promote));
 }
 

@@ -1,5 +1,6 @@
 #pragma once
-// The rule that says which values lie in near memory, and which in far memory:
+// The rule that says what lies in near memory, and what in far memory: which values of any size, or which nodes of a
+// tree of 8-byte values.
 //
 //     near-first[,promote=N]     a new value is near. When near memory is full, a clock hand moves cold values to far
 //                                memory. The N-th touch there moves a value back; never: it stays. Default: 1
@@ -8,6 +9,7 @@
 //                                dropped, and remembered. Far memory takes it at the second offer
 //     fixed:SHARE[,promote=N]    near-first for this share of the keys, which a hash chooses; the others are always far
 //     weighted:SHARE             this share of the keys is always near, the others always far: nothing moves
+//     leaves                     a tree's leaves are far, with their keys and 8-byte values; its inner nodes are near
 //
 // No value lies in both.
 //
@@ -22,10 +24,10 @@
 
 namespace latchlab {
 
-enum class PlacementKind : u8 { kNearFirst, kFarFirst, kSecondTouch, kFixed, kWeighted };
+enum class PlacementKind : u8 { kNearFirst, kFarFirst, kSecondTouch, kFixed, kWeighted, kLeaves };
 template <>
-inline constexpr std::array kWords<PlacementKind>{"near-first"sv, "far-first"sv, "second-touch"sv, "fixed"sv,
-                                                  "weighted"sv};
+inline constexpr std::array kWords<PlacementKind>{"near-first"sv, "far-first"sv, "second-touch"sv,
+                                                  "fixed"sv,      "weighted"sv,  "leaves"sv};
 
 struct PlacementRule {
   static constexpr u32 kMostPromote = 7;  ///< as many touches as a value's header counts
