@@ -32,6 +32,7 @@ inline Registry some_words() {
     pair.policy = policy;
     pair.keys = keys;
     pair.ordered = ordered;
+    pair.far_leaves = pair.index == "art";
     if (std::string(index) == "tbb")
       pair.library = "fmt", pair.no_erase = "what is there stays", pair.no_modify = "no such call";
     pair.many_writers = pair.policy != "none";

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <string>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -79,7 +80,7 @@ class TrialOf final : public ErasedWithoutSessions<Index, Trial> {
                       .bytes = leaves->bytes(),
                       .near_free = near.bytes() - near.charged(),
                       .counts = {},
-                      .file_system = OrReason<std::string>::missing("a medium of leaves does not tell"),
+                      .file_system = OrReason<std::string>::missing("it is not asked of leaves"),
                       .chunks = leaves->chunks()};
       }
     }

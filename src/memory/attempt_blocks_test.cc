@@ -1,6 +1,7 @@
 #include "src/memory/attempt_blocks.h"
 
 #include <cstring>
+#include <memory>
 #include <set>
 #include <string>
 #include <utility>
@@ -47,6 +48,31 @@ TEST_CASE("An abandoned attempt leaks nothing and retires nothing", "[memory]") 
   CHECK(memory.bytes().live == 0);
   blocks.free_retired();
   CHECK(memory.bytes().live == 0);
+}
+
+TEST_CASE("Leaves come from far memory and go back there, and other blocks do not", "[memory]") {
+  MemoryConfig config = config_of(GENERATE(Alloc::kMalloc, Alloc::kArena));
+  config.far_leaves = std::make_shared<MemoryConfig>(config_of(Alloc::kArena));
+  Memory<Native> memory(config);
+  PoolLease<Native> pool(memory);
+  AttemptBlocks<Native> blocks(*pool);
+  const auto far_live = [&] { return memory.leaves()->bytes().live; };
+  for (const u64 bytes : {u64{32}, u64{64}, u64{100}, u64{5000}, 2 * Pool<Native>::kLargestCarved}) {
+    REQUIRE(blocks.make<true>(bytes) != nullptr);
+    CHECK(far_live() >= bytes);
+    CHECK(memory.bytes().live == 0);
+    blocks.abandon();
+    CHECK(far_live() == 0);
+    REQUIRE(blocks.make(bytes) != nullptr);
+    CHECK(far_live() == 0);
+    blocks.abandon();
+    void* const leaf = blocks.make<true>(bytes);
+    blocks.keep();
+    blocks.retire<true>(leaf, bytes);
+    blocks.free_retired();
+    CHECK(far_live() == 0);
+    CHECK(memory.bytes().live == 0);
+  }
 }
 
 TEST_CASE("Kept blocks stay, and retired blocks are handed over once", "[memory]") {

@@ -12,7 +12,7 @@ using testing::refusal;
 
 PlacementRule parse(std::string_view text) { return PlacementRule::parse(text, "--rule"); }
 
-TEST_CASE("a rule is one of five, with the touch that promotes and the share of the keys") {
+TEST_CASE("a rule is one of six, with the touch that promotes and the share of the keys") {
   CHECK(parse("near-first") == PlacementRule{});
   CHECK(parse("near-first,promote=never").promote == 0);
   CHECK(parse("far-first") == PlacementRule{.kind = PlacementKind::kFarFirst, .promote = 2});
@@ -21,8 +21,9 @@ TEST_CASE("a rule is one of five, with the touch that promotes and the share of 
   CHECK(parse("fixed:0.25").share == .25);
   CHECK(parse("fixed:0.25,promote=3").promote == 3);
   CHECK(parse("weighted:0.5") == PlacementRule{.kind = PlacementKind::kWeighted, .promote = 0, .share = .5});
+  CHECK(parse("leaves") == PlacementRule{.kind = PlacementKind::kLeaves, .promote = 0});
   for (const char* text : {"near-first", "near-first,promote=never", "far-first,promote=3", "second-touch", "fixed:0.1",
-                           "weighted:0.75", "fixed:1,promote=never"})
+                           "weighted:0.75", "fixed:1,promote=never", "leaves"})
     CHECK(parse(parse(text).str()) == parse(text));
 }
 
@@ -35,6 +36,7 @@ TEST_CASE("a wrong rule says what would be right") {
   CHECK_THAT(refusal([] { (void)parse("near-first,promote=8"); }), Contains("7"));
   CHECK_THAT(refusal([] { (void)parse("weighted:0.5,promote=1"); }), Contains("promote"));
   CHECK_THAT(refusal([] { (void)parse("near-first:3"); }), Contains("near-first"));
+  CHECK_THAT(refusal([] { (void)parse("leaves,promote=1"); }), Contains("promote"));
 }
 
 TEST_CASE("a rule chooses its share of the keys, and where a value begins and moves") {
