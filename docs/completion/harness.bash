@@ -30,7 +30,7 @@ _harness() {
         --churn) words="none drift: flash:" ;;
         --station) words="off stall on auto" ;;
         --far) words="node: file: model:" ;;
-        --rule) words="near-first far-first fixed: weighted:" ;;
+        --rule) words="near-first far-first fixed: weighted: leaves" ;;
         --clear-accessed) words="off" ;;
         --rows) words="off" ;;
         --latency) words="off sample: all" ;;

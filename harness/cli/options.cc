@@ -122,15 +122,13 @@ const std::vector<OptionEntry>& option_rows() {
        "size of a value: 8 (a word in the index), or any other from 0 to 16Mi (in a store, to which a word leads)",
        [](Config& c, const std::string& v) { c.value_size = parse_value_size(v); }},
       {"far", "MEDIUM", "",
-       "far memory for values or leaves: node:N,size=4G, file:FOLDER,size=4G, or model:optane,size=4G (lat=, read=, "
-       "write=)",
+       "far memory for values: node:N,size=4G, file:FOLDER,size=4G, or model:optane,size=4G (lat=, read=, write=)",
        [](Config& c, const std::string& v) { c.far = MediumOptions::parse(v, "--far"); }, "node: file: model:"},
       {"near", "BYTES", "", "... and how many bytes of values are near: 1G, 64Mi",
        [](Config& c, const std::string& v) { c.near = parse_count("--near", v, u64{1} << 20, u64{1} << 46); }},
       {"rule", "RULE", "near-first",
-       "... and which: near-first, far-first, fixed:SHARE (with promote=never or 1 to 7), weighted:SHARE; or leaves: "
-       "those "
-       "of art are far, inner nodes near",
+       "... and which: near-first, far-first, fixed:SHARE (promote=never or 1 to 7), weighted:SHARE; leaves: those of "
+       "art are far",
        [](Config& c, const std::string& v) { c.rule = PlacementRule::parse(v, "--rule"); },
        "near-first far-first fixed: weighted: leaves"},
       {"records", "N", "what fits, at most 16M", "keys to load, or to insert with --workload=insert: 16M, 64Mi",

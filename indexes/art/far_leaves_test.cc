@@ -1,5 +1,5 @@
-// Tests of ART with its leaves in far memory (MemoryConfig::far_leaves): which block lies where, and what happens when far
-// memory is out.
+// Tests of ART with its leaves in far memory (MemoryConfig::far_leaves): which block lies where, and what happens when
+// far memory is out.
 #include <algorithm>
 #include <concepts>
 #include <map>
@@ -221,8 +221,7 @@ TEMPLATE_TEST_CASE("Far leaves: when far memory is out, an insert throws and cha
   const auto key_of = [](u64 i) { return i * kGoldenFactor; };
   try {
     for (; keys < 1'000'000; ++keys) (void)tree.map().insert(me, key_of(keys), keys);
-  } catch (const std::bad_alloc&) {
-  }
+  } catch (const std::bad_alloc&) {}
   CHECK(keys > 10'000);
   CHECK(keys < 100'000);
   CHECK(tree.far().reserved <= kMiB);
