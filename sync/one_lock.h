@@ -3,9 +3,11 @@
 // derives from OneLock and has a name and a lock.
 //
 // `Reading` and `Writing` are guards, which hold the lock while they live. If readers do not share the lock, they are
-// the same. The lock is alone on its lines: all threads write it, and reads of the index must not wait for that.
+// the same. A guard that needs something of the thread is made from the lock and the policy's Learned. The lock is
+// alone on its lines: all threads write it, and reads of the index must not wait for that.
 #include <mutex>
 #include <shared_mutex>
+#include <type_traits>
 
 #include "sync/coarse.h"
 
@@ -21,21 +23,26 @@ class OneLock : public CoarsePolicy<M> {
   template <class Me, class Body>
   [[gnu::always_inline]] auto read(Me& me, Body&& body) {
     DirectTx<M> tx(*me.pool);
-    auto attempt = inside<Reading>(tx, body);
+    auto attempt = inside<Reading>(me, tx, body);
     return finish_reading(attempt);
   }
   template <class Me, class Body>
   auto write(Me& me, Body&& body) {
     DirectTx<M> tx(*me.pool);
-    auto attempt = inside<Writing>(tx, body);
+    auto attempt = inside<Writing>(me, tx, body);
     return finish_writing(tx, attempt);
   }
 
  private:
-  template <class Guard, class Body>
-  [[gnu::always_inline]] auto inside(DirectTx<M>& tx, Body& body) {
-    Guard guard(lock_);
-    return body(tx);
+  template <class Guard, class Me, class Body>
+  [[gnu::always_inline]] auto inside([[maybe_unused]] Me& me, DirectTx<M>& tx, Body& body) {
+    if constexpr (std::is_constructible_v<Guard, Lock&>) {
+      const Guard guard(lock_);
+      return body(tx);
+    } else {
+      const Guard guard(lock_, me.learned);
+      return body(tx);
+    }
   }
 
   alignas(kFalseSharingBytes) Lock lock_;
