@@ -1,5 +1,6 @@
 // The global locks on the race finder: no fiber sees half an operation, readers of shared locks are inside together,
-// `ticket`, `mcs` and `combine` serve in order of arrival, and `combine` runs the operations of others.
+// `ticket`, `mcs` and `combine` serve in order of arrival, `reciprocating` lets each thread overtake once, and
+// `combine` runs the operations of others.
 #include <array>
 
 #include "sync/combine.h"
@@ -7,6 +8,7 @@
 #include "sync/mcs.h"
 #include "sync/mutex.h"
 #include "sync/race_crew_test.h"
+#include "sync/reciprocating.h"
 #include "sync/rwspin.h"
 #include "sync/shared_mutex.h"
 #include "sync/spin.h"
@@ -22,6 +24,7 @@ TEST_CASE("Races: every global lock keeps operations apart", "[race]") {
   check_no_race<WriteAndRead<SharedMutex<Simulated>>>();
   check_no_race<WriteAndRead<Ticket<Simulated>>>();
   check_no_race<WriteAndRead<Mcs<Simulated>>>();
+  check_no_race<WriteAndRead<Reciprocating<Simulated>>>();
   check_no_race<WriteAndRead<Combine<Simulated>>>();
   check_no_race<WriteAndRead<Hle<Simulated>>>("hle");  // with prefixes that this machine ignores
 }
@@ -107,6 +110,44 @@ TEST_CASE("Races: under mcs and combine each fiber waits on a word of its own, u
   check_no_race<InOrder<Mcs, true>>();
   check_no_race<InOrder<Combine, true>>();
   CHECK(fails_with<InOrder<Ticket, true>>("two fibers waited on the same word"));
+}
+
+/// Fibers that count how often each overtakes another that was waiting when it came. kBound is how often it may.
+template <template <class> class Policy, u32 kBound>
+struct Overtaking : Crew<Policy<Noting>> {
+  std::array<u64, kFibers> ahead{};  // by fiber: those that were waiting when it came, and still wait
+  std::array<std::array<u32, kFibers>, kFibers> overtaken{};  // by the waiting fiber, and by the one that came later
+
+  Overtaking() {
+    Noting::called = Noting::waiting = 0;
+    Noting::word = {};
+    Noting::word_is_shared = false;
+  }
+  void fiber(u32 id) {
+    const u64 mine = u64{1} << id;
+    for (u32 turn = 0; turn < 2 * kTurns; ++turn) {
+      ahead[id] = Noting::waiting;
+      Noting::called |= mine;
+      this->house.policy.write(this->threads[id], [&](auto&) -> Attempt<int> {
+        Noting::called &= ~mine;
+        Noting::waiting &= ~mine;
+        for (u64& others : ahead) others &= ~mine;
+        overtaken[id] = {};
+        for (u32 other = 0; other < kFibers; ++other) {
+          if (ahead[id] >> other & 1) expect(++overtaken[other][id] <= kBound, "a fiber overtook another too often");
+        }
+        return 0;
+      });
+    }
+  }
+  std::string check() { return Noting::word_is_shared ? "two fibers waited on the same word" : ""; }
+};
+
+TEST_CASE("Races: under reciprocating a fiber overtakes each that waits at most once, and waits on a word of its own",
+          "[race]") {
+  check_no_race<Overtaking<Reciprocating, 1>>();
+  CHECK(fails_with<Overtaking<Reciprocating, 0>>("a fiber overtook another too often"));
+  CHECK(fails_with<Overtaking<Spin, 1>>("a fiber overtook another too often"));
 }
 
 /// Fibers that count which of them runs an operation, where each may run kMost operations of others in a row.

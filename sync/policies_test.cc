@@ -24,6 +24,7 @@
 #include "sync/olc.h"
 #include "sync/own.h"
 #include "sync/policy_testing.h"
+#include "sync/reciprocating.h"
 #include "sync/rowex.h"
 #include "sync/rtm.h"
 #include "sync/rwspin.h"
@@ -40,10 +41,10 @@ namespace latchlab {
 namespace {
 
 template <class M>
-constexpr bool kRunsOn =
-    Policy<None<M>> && Policy<OneAtomic<M>> && Policy<Mutex<M>> && Policy<Spin<M>> && Policy<Ticket<M>> &&
-    Policy<Mcs<M>> && Policy<Combine<M>> && Policy<Ffwd<M>> && Policy<RwSpin<M>> && Policy<SharedMutex<M>> &&
-    Policy<Rtm<M>> && Policy<Olc<M>> && Policy<Rowex<M>> && Policy<Striped<M>> && Policy<Seq<M>>;
+constexpr bool kRunsOn = Policy<None<M>> && Policy<OneAtomic<M>> && Policy<Mutex<M>> && Policy<Spin<M>> &&
+                         Policy<Ticket<M>> && Policy<Mcs<M>> && Policy<Reciprocating<M>> && Policy<Combine<M>> &&
+                         Policy<Ffwd<M>> && Policy<RwSpin<M>> && Policy<SharedMutex<M>> && Policy<Rtm<M>> &&
+                         Policy<Olc<M>> && Policy<Rowex<M>> && Policy<Striped<M>> && Policy<Seq<M>>;
 static_assert(kRunsOn<Native> && kRunsOn<Emulated> && kRunsOn<Simulated>);
 static_assert(Policy<TbbRw<Native>> && Policy<TbbSpec<Native>> && Policy<TbbSpecRw<Native>>);
 
@@ -83,7 +84,7 @@ using testing::Twins;
 constexpr u32 kThreads = 4;
 constexpr u32 kYieldEvery = 61;  // operations
 constexpr u32 kWrites = 10000;   // writes of each thread, and as many reads
-// The writes under a lock that serves in order of arrival: if threads share processors, every operation waits for a
+// The writes under a lock that serves in an order of its own: if threads share processors, every operation waits for a
 // context switch.
 constexpr u32 kFairWrites = 300;
 
@@ -148,6 +149,7 @@ void check_exclusion_on() {
   check_exclusion<Spin<M>>();
   check_exclusion<Ticket<M>>("ticket", kFairWrites);
   check_exclusion<Mcs<M>>("mcs", kFairWrites);
+  check_exclusion<Reciprocating<M>>("reciprocating", kFairWrites);
   check_exclusion<Combine<M>>("combine", kFairWrites);
   check_exclusion<Ffwd<M>>("ffwd", kFairWrites);
   check_exclusion<RwSpin<M>>();
@@ -285,8 +287,9 @@ TEST_CASE("Under none and atomic one thread may write, and atomic adds once per 
 TEST_CASE("Policies of one lock say that writers take turns, and those that elide or latch nodes do not") {
   static_assert(Mutex<Native>::kWritersTakeTurns && Spin<Native>::kWritersTakeTurns &&
                 Ticket<Native>::kWritersTakeTurns);
-  static_assert(Mcs<Native>::kWritersTakeTurns && Combine<Native>::kWritersTakeTurns &&
-                RwSpin<Native>::kWritersTakeTurns && SharedMutex<Native>::kWritersTakeTurns);
+  static_assert(Mcs<Native>::kWritersTakeTurns && Reciprocating<Native>::kWritersTakeTurns &&
+                Combine<Native>::kWritersTakeTurns && RwSpin<Native>::kWritersTakeTurns &&
+                SharedMutex<Native>::kWritersTakeTurns);
   static_assert(TbbRw<Native>::kWritersTakeTurns);
   static_assert(!Rtm<Native>::kWritersTakeTurns && !Hle<Native>::kWritersTakeTurns &&
                 !Adaptive<Native>::kWritersTakeTurns);
@@ -377,6 +380,7 @@ TEST_CASE("Under the other locks readers exclude each other too") {
   check_readers_exclude<Spin<Native>>();
   check_readers_exclude<Ticket<Native>>();
   check_readers_exclude<Mcs<Native>>();
+  check_readers_exclude<Reciprocating<Native>>();
   check_readers_exclude<Combine<Native>>();
   check_readers_exclude<Ffwd<Native>>();
   check_readers_exclude<TbbSpec<Native>>();
@@ -454,6 +458,7 @@ TEST_CASE("Running out of memory throws and leaves the lock free") {
   check_out_of_memory<Spin<Native>>();
   check_out_of_memory<Ticket<Native>>();
   check_out_of_memory<Mcs<Native>>();
+  check_out_of_memory<Reciprocating<Native>>();
   check_out_of_memory<Combine<Native>>();
   check_out_of_memory<Ffwd<Native>>();
   check_out_of_memory<RwSpin<Native>>();
@@ -567,6 +572,7 @@ TEST_CASE("Policies without options refuse them") {
   check_takes_no_options<Spin<Native>>();
   check_takes_no_options<Ticket<Native>>();
   check_takes_no_options<Mcs<Native>>();
+  check_takes_no_options<Reciprocating<Native>>();
   check_takes_no_options<Combine<Native>>();
   check_takes_no_options<Ffwd<Native>>();
   check_takes_no_options<RwSpin<Native>>();

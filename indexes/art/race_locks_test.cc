@@ -1,4 +1,5 @@
-// ART under every global lock on the race finder.
+// ART under global locks on the race finder. `reciprocating` is not here: it differs from `mcs` only by the lock,
+// which sync/locks_race_test.cc explores.
 #include "indexes/art/art.h"
 #include "indexes/art/race_mixes_test.h"
 #include "sync/combine.h"
