@@ -69,8 +69,8 @@ void check_mix(const Pair& pair, RaceMix<std::string> mix) {
   if (!pair.no_erase.empty()) mix.weights[static_cast<std::size_t>(RaceVerb::kErase)] = 0;
   // Threads queue for these locks, so all of them wait whenever the next one in the queue is descheduled. Under ffwd
   // all wait whenever the server is.
-  if (pair.policy == "ticket" || pair.policy == "mcs" || pair.policy == "reciprocating" || pair.policy == "combine" ||
-      pair.policy == "ffwd")
+  if (pair.policy == "ticket" || pair.policy == "mcs" || pair.policy == "reciprocating" || pair.policy == "hapax" ||
+      pair.policy == "combine" || pair.policy == "ffwd")
     mix.ops_each /= 4;
   check_history(pair, mix, pair.many_writers ? kHistoryThreads : 1);
   if (pair.many_writers || pair.learns) return;

@@ -1,9 +1,10 @@
 // The global locks on the race finder: no fiber sees half an operation, readers of shared locks are inside together,
-// `ticket`, `mcs` and `combine` serve in order of arrival, `reciprocating` lets each thread overtake once, and
+// `ticket`, `mcs`, `hapax` and `combine` serve in order of arrival, `reciprocating` lets each thread overtake once, and
 // `combine` runs the operations of others.
 #include <array>
 
 #include "sync/combine.h"
+#include "sync/hapax.h"
 #include "sync/hle.h"
 #include "sync/mcs.h"
 #include "sync/mutex.h"
@@ -25,6 +26,7 @@ TEST_CASE("Races: every global lock keeps operations apart", "[race]") {
   check_no_race<WriteAndRead<Ticket<Simulated>>>();
   check_no_race<WriteAndRead<Mcs<Simulated>>>();
   check_no_race<WriteAndRead<Reciprocating<Simulated>>>();
+  check_no_race<WriteAndRead<Hapax<Simulated>>>();
   check_no_race<WriteAndRead<Combine<Simulated>>>();
   check_no_race<WriteAndRead<Hle<Simulated>>>("hle");  // with prefixes that this machine ignores
 }
@@ -98,9 +100,10 @@ struct InOrder : Crew<Policy<Noting>> {
   std::string check() { return kOwnWord && Noting::word_is_shared ? "two fibers waited on the same word" : ""; }
 };
 
-TEST_CASE("Races: ticket, mcs and combine serve in order of arrival, and spin does not", "[race]") {
+TEST_CASE("Races: ticket, mcs, hapax and combine serve in order of arrival, and spin does not", "[race]") {
   check_no_race<InOrder<Ticket, false>>();
   check_no_race<InOrder<Mcs, false>>();
+  check_no_race<InOrder<Hapax, false>>();
   check_no_race<InOrder<Combine, false>>();
   CHECK(fails_with<InOrder<Spin, false>>("a fiber was served before another that was waiting when it came"));
 }
@@ -110,6 +113,29 @@ TEST_CASE("Races: under mcs and combine each fiber waits on a word of its own, u
   check_no_race<InOrder<Mcs, true>>();
   check_no_race<InOrder<Combine, true>>();
   CHECK(fails_with<InOrder<Ticket, true>>("two fibers waited on the same word"));
+}
+
+using BugsOfHapax = hapax::BugFlags<bool>;
+
+/// `hapax` whose threads draw two tokens at once and all wait on one slot.
+template <class M>
+struct SmallHapax : OneLock<M, HapaxLock<M, 2, 1, BugsOfHapax>, typename HapaxLock<M, 2, 1, BugsOfHapax>::Guard> {
+  static constexpr std::string_view kName = "hapax";
+  using Learned = typename HapaxLock<M, 2, 1, BugsOfHapax>::Tokens;
+  using SmallHapax::OneLock::OneLock;
+};
+
+TEST_CASE("Races: fibers under hapax may share a slot", "[race]") {
+  check_no_race<WriteAndRead<SmallHapax<Simulated>>>();
+  check_no_race<InOrder<SmallHapax, false>>();
+  CHECK(fails_with<InOrder<SmallHapax, true>>("two fibers waited on the same word"));
+}
+
+TEST_CASE("Seeded bugs: a token of hapax that is used again is found", "[race]") {
+  const Seeded seeded(BugsOfHapax::kRepeatToken);
+  const RaceReport report = find_races<WriteAndRead<SmallHapax<Simulated>>>(kSearch);
+  INFO(report.str());
+  CHECK(report.failures > 0);
 }
 
 /// Fibers that count how often each overtakes another that was waiting when it came. kBound is how often it may.

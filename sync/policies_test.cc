@@ -16,6 +16,7 @@
 #include "sync/combine.h"
 #include "sync/concepts.h"
 #include "sync/ffwd.h"
+#include "sync/hapax.h"
 #include "sync/hle.h"
 #include "sync/hybrid.h"
 #include "sync/mcs.h"
@@ -42,9 +43,9 @@ namespace {
 
 template <class M>
 constexpr bool kRunsOn = Policy<None<M>> && Policy<OneAtomic<M>> && Policy<Mutex<M>> && Policy<Spin<M>> &&
-                         Policy<Ticket<M>> && Policy<Mcs<M>> && Policy<Reciprocating<M>> && Policy<Combine<M>> &&
-                         Policy<Ffwd<M>> && Policy<RwSpin<M>> && Policy<SharedMutex<M>> && Policy<Rtm<M>> &&
-                         Policy<Olc<M>> && Policy<Rowex<M>> && Policy<Striped<M>> && Policy<Seq<M>>;
+                         Policy<Ticket<M>> && Policy<Mcs<M>> && Policy<Reciprocating<M>> && Policy<Hapax<M>> &&
+                         Policy<Combine<M>> && Policy<Ffwd<M>> && Policy<RwSpin<M>> && Policy<SharedMutex<M>> &&
+                         Policy<Rtm<M>> && Policy<Olc<M>> && Policy<Rowex<M>> && Policy<Striped<M>> && Policy<Seq<M>>;
 static_assert(kRunsOn<Native> && kRunsOn<Emulated> && kRunsOn<Simulated>);
 static_assert(Policy<TbbRw<Native>> && Policy<TbbSpec<Native>> && Policy<TbbSpecRw<Native>>);
 
@@ -150,6 +151,7 @@ void check_exclusion_on() {
   check_exclusion<Ticket<M>>("ticket", kFairWrites);
   check_exclusion<Mcs<M>>("mcs", kFairWrites);
   check_exclusion<Reciprocating<M>>("reciprocating", kFairWrites);
+  check_exclusion<Hapax<M>>("hapax", kFairWrites);
   check_exclusion<Combine<M>>("combine", kFairWrites);
   check_exclusion<Ffwd<M>>("ffwd", kFairWrites);
   check_exclusion<RwSpin<M>>();
@@ -288,8 +290,8 @@ TEST_CASE("Policies of one lock say that writers take turns, and those that elid
   static_assert(Mutex<Native>::kWritersTakeTurns && Spin<Native>::kWritersTakeTurns &&
                 Ticket<Native>::kWritersTakeTurns);
   static_assert(Mcs<Native>::kWritersTakeTurns && Reciprocating<Native>::kWritersTakeTurns &&
-                Combine<Native>::kWritersTakeTurns && RwSpin<Native>::kWritersTakeTurns &&
-                SharedMutex<Native>::kWritersTakeTurns);
+                Hapax<Native>::kWritersTakeTurns && Combine<Native>::kWritersTakeTurns &&
+                RwSpin<Native>::kWritersTakeTurns && SharedMutex<Native>::kWritersTakeTurns);
   static_assert(TbbRw<Native>::kWritersTakeTurns);
   static_assert(!Rtm<Native>::kWritersTakeTurns && !Hle<Native>::kWritersTakeTurns &&
                 !Adaptive<Native>::kWritersTakeTurns);
@@ -381,6 +383,7 @@ TEST_CASE("Under the other locks readers exclude each other too") {
   check_readers_exclude<Ticket<Native>>();
   check_readers_exclude<Mcs<Native>>();
   check_readers_exclude<Reciprocating<Native>>();
+  check_readers_exclude<Hapax<Native>>();
   check_readers_exclude<Combine<Native>>();
   check_readers_exclude<Ffwd<Native>>();
   check_readers_exclude<TbbSpec<Native>>();
@@ -459,6 +462,7 @@ TEST_CASE("Running out of memory throws and leaves the lock free") {
   check_out_of_memory<Ticket<Native>>();
   check_out_of_memory<Mcs<Native>>();
   check_out_of_memory<Reciprocating<Native>>();
+  check_out_of_memory<Hapax<Native>>();
   check_out_of_memory<Combine<Native>>();
   check_out_of_memory<Ffwd<Native>>();
   check_out_of_memory<RwSpin<Native>>();
@@ -573,6 +577,7 @@ TEST_CASE("Policies without options refuse them") {
   check_takes_no_options<Ticket<Native>>();
   check_takes_no_options<Mcs<Native>>();
   check_takes_no_options<Reciprocating<Native>>();
+  check_takes_no_options<Hapax<Native>>();
   check_takes_no_options<Combine<Native>>();
   check_takes_no_options<Ffwd<Native>>();
   check_takes_no_options<RwSpin<Native>>();
