@@ -15,6 +15,7 @@ latchlab_add_policy(combine      HEADER sync/combine.h      TYPE Combine  VARIAN
 latchlab_add_policy(ffwd         HEADER sync/ffwd.h         TYPE Ffwd     VARIANT)
 latchlab_add_policy(rwspin       HEADER sync/rwspin.h       TYPE RwSpin)
 latchlab_add_policy(shared_mutex HEADER sync/shared_mutex.h TYPE SharedMutex VARIANT)
+latchlab_add_policy(bravo        HEADER sync/bravo.h         TYPE Bravo    VARIANT)
 latchlab_add_policy(tbb-rw       HEADER sync/tbb_rw.h       TYPE TbbRw        MACHINES Native VARIANT)
 latchlab_add_policy(hle          HEADER sync/hle.h          TYPE Hle      VARIANT)
 latchlab_add_policy(rtm          HEADER sync/rtm.h          TYPE Rtm)
@@ -36,7 +37,7 @@ if(LATCHLAB_MACHINE STREQUAL "Native")
 endif()
 
 # Policies for an index whose nodes have no room for a version: all whose locks or versions are elsewhere.
-set(outside none atomic mutex spin ticket mcs reciprocating hapax combine ffwd rwspin shared_mutex tbb-rw hle rtm adaptive tbb-spec tbb-spec-rw striped seq)
+set(outside none atomic mutex spin ticket mcs reciprocating hapax combine ffwd rwspin shared_mutex bravo tbb-rw hle rtm adaptive tbb-spec tbb-spec-rw striped seq)
 
 latchlab_add_index(art           HEADER indexes/art/art.h              TYPE Art           KEYS u64 bytes)
 latchlab_add_index(btree         HEADER indexes/btree/btree.h          TYPE BTree         KEYS u64 bytes)

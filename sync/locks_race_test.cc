@@ -3,6 +3,7 @@
 // `combine` runs the operations of others.
 #include <array>
 
+#include "sync/bravo.h"
 #include "sync/combine.h"
 #include "sync/hapax.h"
 #include "sync/hle.h"
@@ -27,6 +28,7 @@ TEST_CASE("Races: every global lock keeps operations apart", "[race]") {
   check_no_race<WriteAndRead<Mcs<Simulated>>>();
   check_no_race<WriteAndRead<Reciprocating<Simulated>>>();
   check_no_race<WriteAndRead<Hapax<Simulated>>>();
+  check_no_race<WriteAndRead<Bravo<Simulated>>>();
   check_no_race<WriteAndRead<Combine<Simulated>>>();
   check_no_race<WriteAndRead<Hle<Simulated>>>("hle");  // with prefixes that this machine ignores
 }
@@ -49,6 +51,7 @@ struct ReadTogether : Crew<P> {
 TEST_CASE("Races: readers of a shared lock are inside together", "[race]") {
   check_no_race<ReadTogether<RwSpin<Simulated>>>();
   check_no_race<ReadTogether<SharedMutex<Simulated>>>();
+  check_no_race<ReadTogether<Bravo<Simulated>>>();
   CHECK(fails_with<ReadTogether<Mutex<Simulated>>>("deadlock"));
 }
 
@@ -134,6 +137,31 @@ TEST_CASE("Races: fibers under hapax may share a slot", "[race]") {
 TEST_CASE("Seeded bugs: a token of hapax that is used again is found", "[race]") {
   const Seeded seeded(BugsOfHapax::kRepeatToken);
   const RaceReport report = find_races<WriteAndRead<SmallHapax<Simulated>>>(kSearch);
+  INFO(report.str());
+  CHECK(report.failures > 0);
+}
+
+using BugsOfBravo = bravo::BugFlags<bool>;
+
+/// `bravo` with kSlots slots.
+template <class M, u32 kSlots>
+struct SmallBravo : OneLock<M, BravoLock<M, RwSpinLock<M>, kSlots, BugsOfBravo>,
+                            typename BravoLock<M, RwSpinLock<M>, kSlots, BugsOfBravo>::Reading,
+                            std::lock_guard<BravoLock<M, RwSpinLock<M>, kSlots, BugsOfBravo>>> {
+  static constexpr std::string_view kName = "bravo";
+  using Learned = typename BravoLock<M, RwSpinLock<M>, kSlots, BugsOfBravo>::Reader;
+  using SmallBravo::OneLock::OneLock;
+};
+
+TEST_CASE("Races: readers of bravo that share a slot are inside together", "[race]") {
+  check_no_race<WriteAndRead<SmallBravo<Simulated, 1>>>();
+  check_no_race<WriteAndRead<SmallBravo<Simulated, 2>>>();
+  check_no_race<ReadTogether<SmallBravo<Simulated, 1>>>();
+}
+
+TEST_CASE("Seeded bugs: a reader of bravo that looks at the bias once is found", "[race]") {
+  const Seeded seeded(BugsOfBravo::kTrustBias);
+  const RaceReport report = find_races<WriteAndRead<SmallBravo<Simulated, 2>>>(kSearch);
   INFO(report.str());
   CHECK(report.failures > 0);
 }

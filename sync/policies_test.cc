@@ -13,6 +13,7 @@
 #include "src/testing/catch.h"
 #include "sync/adaptive.h"
 #include "sync/atomic.h"
+#include "sync/bravo.h"
 #include "sync/combine.h"
 #include "sync/concepts.h"
 #include "sync/ffwd.h"
@@ -42,10 +43,11 @@ namespace latchlab {
 namespace {
 
 template <class M>
-constexpr bool kRunsOn = Policy<None<M>> && Policy<OneAtomic<M>> && Policy<Mutex<M>> && Policy<Spin<M>> &&
-                         Policy<Ticket<M>> && Policy<Mcs<M>> && Policy<Reciprocating<M>> && Policy<Hapax<M>> &&
-                         Policy<Combine<M>> && Policy<Ffwd<M>> && Policy<RwSpin<M>> && Policy<SharedMutex<M>> &&
-                         Policy<Rtm<M>> && Policy<Olc<M>> && Policy<Rowex<M>> && Policy<Striped<M>> && Policy<Seq<M>>;
+constexpr bool kRunsOn =
+    Policy<None<M>> && Policy<OneAtomic<M>> && Policy<Mutex<M>> && Policy<Spin<M>> && Policy<Ticket<M>> &&
+    Policy<Mcs<M>> && Policy<Reciprocating<M>> && Policy<Hapax<M>> && Policy<Bravo<M>> && Policy<Combine<M>> &&
+    Policy<Ffwd<M>> && Policy<RwSpin<M>> && Policy<SharedMutex<M>> && Policy<Rtm<M>> && Policy<Olc<M>> &&
+    Policy<Rowex<M>> && Policy<Striped<M>> && Policy<Seq<M>>;
 static_assert(kRunsOn<Native> && kRunsOn<Emulated> && kRunsOn<Simulated>);
 static_assert(Policy<TbbRw<Native>> && Policy<TbbSpec<Native>> && Policy<TbbSpecRw<Native>>);
 
@@ -156,6 +158,7 @@ void check_exclusion_on() {
   check_exclusion<Ffwd<M>>("ffwd", kFairWrites);
   check_exclusion<RwSpin<M>>();
   check_exclusion<SharedMutex<M>>();
+  check_exclusion<Bravo<M>>();
 }
 
 TEST_CASE("Locks keep the operations of four threads apart") {
@@ -290,8 +293,9 @@ TEST_CASE("Policies of one lock say that writers take turns, and those that elid
   static_assert(Mutex<Native>::kWritersTakeTurns && Spin<Native>::kWritersTakeTurns &&
                 Ticket<Native>::kWritersTakeTurns);
   static_assert(Mcs<Native>::kWritersTakeTurns && Reciprocating<Native>::kWritersTakeTurns &&
-                Hapax<Native>::kWritersTakeTurns && Combine<Native>::kWritersTakeTurns &&
-                RwSpin<Native>::kWritersTakeTurns && SharedMutex<Native>::kWritersTakeTurns);
+                Hapax<Native>::kWritersTakeTurns && Bravo<Native>::kWritersTakeTurns &&
+                Combine<Native>::kWritersTakeTurns && RwSpin<Native>::kWritersTakeTurns &&
+                SharedMutex<Native>::kWritersTakeTurns);
   static_assert(TbbRw<Native>::kWritersTakeTurns);
   static_assert(!Rtm<Native>::kWritersTakeTurns && !Hle<Native>::kWritersTakeTurns &&
                 !Adaptive<Native>::kWritersTakeTurns);
@@ -362,10 +366,13 @@ TEST_CASE("Readers of reader-writer locks share the lock, and writers exclude al
   check_readers_share<RwSpin<Emulated>>();
   check_readers_share<SharedMutex<Native>>();
   check_readers_share<SharedMutex<Emulated>>();
+  check_readers_share<Bravo<Native>>();
+  check_readers_share<Bravo<Emulated>>();
   check_readers_share<TbbRw<Native>>();
   check_readers_share<TbbSpecRw<Native>>();
   check_writers_exclude<RwSpin<Native>>();
   check_writers_exclude<SharedMutex<Native>>();
+  check_writers_exclude<Bravo<Native>>();
   check_writers_exclude<TbbRw<Native>>();
   check_writers_exclude<TbbSpecRw<Native>>();
 }
@@ -419,8 +426,9 @@ void check_writer_gets_in() {
   SUCCEED();
 }
 
-TEST_CASE("A writer of rwspin or tbb-rw gets in although there is always a reader that wants the lock") {
+TEST_CASE("A writer of rwspin, bravo or tbb-rw gets in although there is always a reader that wants the lock") {
   check_writer_gets_in<RwSpin<Native>>();
+  check_writer_gets_in<Bravo<Native>>();
   check_writer_gets_in<TbbRw<Native>>();
 }
 
@@ -467,6 +475,7 @@ TEST_CASE("Running out of memory throws and leaves the lock free") {
   check_out_of_memory<Ffwd<Native>>();
   check_out_of_memory<RwSpin<Native>>();
   check_out_of_memory<SharedMutex<Native>>();
+  check_out_of_memory<Bravo<Native>>();
   check_out_of_memory<TbbRw<Native>>();
   check_out_of_memory<TbbSpec<Native>>();
   check_out_of_memory<TbbSpecRw<Native>>();
@@ -582,6 +591,7 @@ TEST_CASE("Policies without options refuse them") {
   check_takes_no_options<Ffwd<Native>>();
   check_takes_no_options<RwSpin<Native>>();
   check_takes_no_options<SharedMutex<Native>>();
+  check_takes_no_options<Bravo<Native>>();
   check_takes_no_options<TbbRw<Native>>();
   check_takes_no_options<TbbSpec<Native>>();
   check_takes_no_options<TbbSpecRw<Native>>();
