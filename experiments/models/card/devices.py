@@ -11,6 +11,8 @@ from models.card.parameters import TAGS, Card, Input, kv_direct
 FOLDER = pathlib.Path(__file__).resolve().parent
 KEYS = {field.name: field.type for field in dataclasses.fields(Card)}
 FLAGS = {"true": True, "false": False}
+WHOLE = {key for key, kind in KEYS.items() if kind is int} | {"tags", "in_flight"}   # these two are infinite without their limit
+MOST = 2**20   # of a whole number, and of all tags, each of which has a place in a list of the simulator
 
 
 @dataclass(frozen=True)
@@ -44,9 +46,9 @@ def number_of(where, key, text):
         raise InputError(f"{where}: {key}={text} is not a number") from None
     if not (math.isfinite(number) and number > 0):
         raise InputError(f"{where}: {key}={text} is not a number above 0")
-    if KEYS[key] is int:
-        if number != int(number):
-            raise InputError(f"{where}: {key}={text} is not a whole number")
+    if key in WHOLE:
+        if number != int(number) or number > MOST:
+            raise InputError(f"{where}: {key}={text} is not a whole number up to {MOST}")
         return int(number)
     return number
 
@@ -69,6 +71,9 @@ def device_of(words):
         values[key] = number_of(where, key, text)
     if (slots := values.get("station_slots", 1)) & (slots - 1):
         raise InputError(f"{where}: station_slots={slots} is not a power of two")
+    card = device.card.changed(**values)
+    if card.links * card.tags > MOST:
+        raise InputError(f"{where}: {card.links} links with {card.tags} tags each have more than {MOST} tags")
     own = [Input(key, value, "assumed", "given by --device") for key, value in values.items()]
     kept = [change for change in device.changes if change.name not in values]
-    return Device(words, device.says, device.card.changed(**values), kept + own)
+    return Device(words, device.says, card, kept + own)

@@ -67,7 +67,9 @@ class Devices(Scratch):
         for words, said in (("x", "there is no device 'x'"), ("", "there is no device ''"), ("cxl:x=1", "there is no value 'x'"),
                             ("cxl:tags", "there is no value 'tags'"[:20]), ("cxl:tags=a", "tags=a is not a number"),
                             ("cxl:clock_hz=inf", "not a number above 0"), ("cxl:clock_hz=-1", "above 0"), ("cxl:links=1.5", "whole"),
-                            ("cxl:tags=1,tags=2", "twice"), ("cxl:tags_for_writes=1", "true or false"), ("cxl:station_slots=3", "power")):
+                            ("cxl:tags=0.5", "whole"), ("cxl:in_flight=1.5", "whole"), ("cxl:tags=1e12", "up to 1048576"),
+                            ("cxl:links=1e6,tags=1e6", "1000000 links with 1000000 tags each"), ("cxl:tags=1,tags=2", "twice"),
+                            ("cxl:tags_for_writes=1", "true or false"), ("cxl:station_slots=3", "power")):
             with self.subTest(words=words):
                 self.refused(said, devices.device_of, words)
 
