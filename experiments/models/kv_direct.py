@@ -15,7 +15,7 @@ The second asks whether a card would pay for a workload: what each limit allows,
                   is a value of the card: pcie5:clock_hz=400e6,network_bytes_s=25e9
     workload      lookup, mix:read=90,update=10, ycsb-a, -b, -c, -d or -f, or trace:FILE, as the harness has them, but for scans (lookup)
     dist          uniform or zipf:Q (what the workload brings along)
-    value-size    bytes; a key has 8 (8)
+    value-size    bytes, up to 64Ki; a key has 8 (8)
     records       keys (as many as fill half of the card's store)
     RESULTS       results of the harness, as --out keeps them: the card stands beside the fastest index and the fastest server
                   (--index=remote) of this machine
@@ -28,6 +28,7 @@ import signal
 import sys
 
 from input_error import InputError
+from models import charts
 
 FOLDER = pathlib.Path(__file__).resolve().parents[1] / "results/model-kv-direct"
 SEEDS = (1, 2)
@@ -85,7 +86,7 @@ def redraw(folder):
 def main(arguments):
     options = parse(arguments)
     if "device" not in options:
-        redraw(pathlib.Path(options.get("out", FOLDER)))
+        redraw(charts.made_folder(options.get("out"), FOLDER))
         return 0
     from models.card import devices, what_if, workload
     device, asked = devices.device_of(options["device"]), workload.workload_of(options)

@@ -10,6 +10,8 @@ from models.card.report import line_of_input, shown
 from models.card.simulator import simulate
 
 OPERATIONS = 40_000
+LINES = 400_000   # that are read or written for records of several lines
+FEWEST = 1000     # operations
 LEAST = 20_000    # of a trace
 SHARES = (0.0, 0.25, 0.5, 0.75, 1.0)   # of cacheable lines that are tried
 SHOWN = 12                             # measured runs
@@ -54,7 +56,8 @@ def answer(random, card, workload):
     limits, forwarded = closed_forms.limits(card, demand)
     options = {"cached": demand.cached, "hits": demand.hits}
     if workload.keys is None:
-        operations = traffic.make(random, demand.table, OPERATIONS, workload.writes, workload.zipf, workload.records, **options)
+        count = max(FEWEST, min(OPERATIONS, int(LINES / (1 + demand.table.record_lines))))
+        operations = traffic.make(random, demand.table, count, workload.writes, workload.zipf, workload.records, **options)
     else:
         again = -(-LEAST // len(workload.keys))   # a short trace is repeated
         operations = traffic.of_keys(random, demand.table, numpy.tile(workload.keys, again), numpy.tile(workload.changes, again), **options)

@@ -78,7 +78,7 @@ class Workloads(Scratch):
     def test_words_of_the_harness(self):
         for options, writes, zipf, pair in (({}, 0, 0, 16), ({"workload": "lookup", "value-size": "1Ki"}, 0, 0, 1032),
                                             ({"workload": "mix:read=90,update=10", "dist": "zipf:1.2"}, 0.1, 1.2, 16),
-                                            ({"workload": "mix:multi_get=50,multi_get_keys=8,rmw=25,erase=25"}, 0.5, 0, 16),
+                                            ({"workload": "mix:read=50,rmw=25,erase=25"}, 0.5, 0, 16),
                                             ({"workload": "ycsb-a"}, 0.5, 0.99, 16), ({"workload": "ycsb-c", "dist": "uniform"}, 0, 0, 16)):
             with self.subTest(options=options):
                 asked = workload.workload_of(options)
@@ -89,7 +89,8 @@ class Workloads(Scratch):
                               ({"workload": "mix:read=50"}, "sum to 50"), ({"workload": "mix:fly=100"}, "there is no operation 'fly'"),
                               ({"workload": "mix:read=x"}, "not a percentage"), ({"dist": "latest:1"}, "uniform and zipf:Q"),
                               ({"dist": "zipf:x"}, "uniform and zipf:Q"), ({"value-size": "1K"}, "--value-size=1K: is not"),
-                              ({"value-size": "17Mi"}, "16Mi at most"), ({"records": "0"}, "from 1 on"),
+                              ({"value-size": "65Ki"}, "64Ki at most"), ({"workload": "mix:multi_get=100"}, "a GET for each key"),
+                              ({"workload": "mix:read=50,read=50"}, "read is given twice"), ({"records": "0"}, "from 1 on"),
                               ({"workload": "trace:/no/such"}, "cannot be read")):
             with self.subTest(options=options):
                 self.refused(said, workload.workload_of, options)

@@ -10,14 +10,14 @@ from input_error import InputError
 from models.card import chains
 from models.card.parameters import value
 
-GETS = ("read", "multi_get")
+GETS = ("read",)
 WRITES = ("insert", "update", "upsert", "erase", "rmw", "modify", "increment")
-OPTIONS = ("multi_get_keys", "scan_length")
 YCSB = {"ycsb-a": (50, "zipf:0.99"), "ycsb-b": (5, "zipf:0.99"), "ycsb-c": (0, "zipf:0.99"), "ycsb-d": (5, "zipf:0.99"),
         "ycsb-f": (50, "zipf:0.99")}   # percent of writes, and popularity; that of ycsb-d is by age, which a card does not see
 WORDS = f"lookup, mix:..., {', '.join(YCSB)}, trace:FILE"
 UNITS = {"": 1, "k": 10**3, "M": 10**6, "G": 10**9, "Ki": 2**10, "Mi": 2**20, "Gi": 2**30}
 KEY = 8             # bytes of a key of the harness
+MOST_BYTES = 64 << 10   # of a value: larger ones are simulated line by line for minutes
 MOST = 200_000      # operations of a trace that are simulated
 HEADER = struct.Struct("<8sIIQQQQQQ")   # workloads/trace.cc
 OPERATION = numpy.dtype([("time", "<u8"), ("key", "<u4"), ("rest", "<u4")])   # the kind is the highest byte of rest
@@ -85,8 +85,10 @@ def share_of_writes(words):
     shares = {}
     for part in parts.split(","):
         kind, _, text = part.partition("=")
-        if kind in OPTIONS:
-            continue
+        if kind in shares:
+            raise InputError(f"--workload={words}: {kind} is given twice")
+        if kind in ("multi_get", "multi_get_keys"):
+            raise InputError(f"--workload={words}: a multi-get is a GET for each key, which the model has as read")
         if kind == "scan":
             raise InputError(f"--workload={words}: a hash table has no order, so the model has no scans")
         if kind not in GETS + WRITES:
@@ -130,6 +132,8 @@ def read_trace(path):
         raise InputError(f"--workload=trace:{path}: has an operation of an unknown kind")
     if (kinds == KINDS.index("scan")).any():
         raise InputError(f"--workload=trace:{path}: a hash table has no order, so the model has no scans")
+    if (kinds == KINDS.index("multi_get")).any():
+        raise InputError(f"--workload=trace:{path}: has multi-gets, whose number of keys the model does not take from a trace")
     writes = numpy.isin(kinds, [KINDS.index(kind) for kind in WRITES])
     return ops["key"].astype(numpy.int64), writes, keys
 
@@ -138,8 +142,8 @@ def workload_of(options):
     """Returns the workload of these options: name without dashes -> text. Raises InputError."""
     words = options.get("workload", "lookup")
     value_bytes = size_of("value-size", options.get("value-size", "8"), 0)
-    if value_bytes > 2**24:
-        raise InputError(f"--value-size={options['value-size']}: values have 16Mi at most")
+    if value_bytes > MOST_BYTES:
+        raise InputError(f"--value-size={options['value-size']}: values of the model have {MOST_BYTES >> 10}Ki at most")
     if words.startswith("trace:"):
         for name in ("dist", "records"):
             if name in options:
