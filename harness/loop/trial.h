@@ -96,7 +96,7 @@ struct Slice {
 struct FarUse {
   FarMemory memory;
   Footprint bytes;
-  u64 near_free = 0;    ///< bytes that near memory may still take from the system
+  u64 near_free = 0;                   ///< bytes that near memory may still take from the system
   std::optional<TierCounters> counts;  ///< so far; nothing is counted of leaves
   OrReason<std::string> file_system;
   std::vector<ChunkSource::Chunk> chunks;  ///< its mappings

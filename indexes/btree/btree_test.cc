@@ -98,7 +98,7 @@ class Compared {
 };
 
 template <class Policy>
-void grow_and_shrink(std::vector<u64> keys) {
+void grow_and_shrink(const std::vector<u64>& keys) {
   Compared<Policy> tree;
   const u64 empty = tree.index.bytes().live;
   for (const u64 key : keys) tree.insert(key);
