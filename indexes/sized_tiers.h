@@ -65,7 +65,7 @@ class Tiers {
   using Counts = SharedCounts<TierCounters>;
   /// A hand looks at a chunk in one stay in the epoch.
   using Clock = sized::Clock<M, Raw, Owner::kTiny ? 1 : 31>;
-  static_assert(Owner::kTiny || 31 <= kMostInAttempt, "one batch finds the words of a chunk");
+  static_assert(Clock::kMost <= kMostInAttempt, "one batch finds the words of a chunk");
 
  public:
   /// A thread's part.
