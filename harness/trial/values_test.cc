@@ -74,6 +74,7 @@ TEST_CASE("a run whose values lie in two memories tells where they were read", "
   CHECK(*far.promotions > 0);
   const double near = static_cast<double>(*far.near_reads);
   CHECK(*far.near_share == near / (near + static_cast<double>(*far.far_reads)));
+  // A transfer waits for its latency, but for the time by which waits of this machine last too long.
   CHECK(*far.latency_ns > 0);
   CHECK(*far.preset_latency_ns == 200);
   CHECK_FALSE(run_sized(sized_plan("lookup", 300)).memory.far);
