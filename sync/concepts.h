@@ -11,6 +11,10 @@
 //   reader.step_to(child, tag) the same, and say if the child has this tag  load the tag   the same: the version has it
 //   tx.enter_by(reader, node,  enter a child without a reader of its        load the tag   read the node's version;
 //       tag, link, word)       parent; `link` led to it by `word`                          then test link for word
+//   tx.claim(reader, child)    the same, to change the child: with a queue    step_to        step_to; in latches with a
+//                              wait in it, holding nothing                                 queue: take the latch, then
+//                                                                                          validate the parent
+//   tx.unclaim()               give up the claim before an upgrade              nothing        unlock
 //   reader.follow(p)           use a pointer that the node guards (a leaf)  nothing        validate
 //   tx.confirm(value, r...)    return `value` if all reads still hold       nothing        validate all
 //   tx.upgrade(r...)           prepare the first store; also takes a span   nothing        lock all or none, each once
@@ -58,7 +62,8 @@
 //      a walk along rising keys or down a tree ends.
 //   5. Retire a block after the upgrade that protects the unlinking, with the number of bytes that were made.
 //   6. A node's size, kind and address are fixed while it is linked; to change them, make a new node.
-//   7. Use no reading verb after an upgrade: it would wait for a latch that the transaction itself may hold.
+//   7. Use no reading verb after an upgrade, or after a claim and before unclaim: it would wait for a latch that the
+//      transaction itself may hold, or hold one while it waits. Claim before the first upgrade, one node an attempt.
 //
 // An index with kLatchFreeReaders promises more, for policies whose readers validate nothing (rowex):
 //   8. All that a reading body sees of an operation that changes the index, it sees by one store.
@@ -126,6 +131,8 @@ template <class Tx, class L>
 concept Transaction = Reader<decltype(std::declval<Tx&>().enter(std::declval<AnyNode<L>*>())), AnyNode<L>> &&
                       requires(Tx& tx, AnyNode<L>* node, decltype(tx.enter(node)) reader, void* block) {
                         { tx.enter_by(reader, node, u8{}, node->value, u64{}) } -> std::same_as<GuessResult>;
+                        { tx.claim(reader, node) } -> std::same_as<bool>;
+                        tx.unclaim();
                         { tx.confirm(1, tx.enter(node), tx.enter(node)) } -> std::same_as<Attempt<int>>;
                         { tx.upgrade(tx.enter(node), tx.enter(node)) } -> std::same_as<bool>;
                         // Any number of readers, known at run time.

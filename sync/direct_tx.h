@@ -51,6 +51,11 @@ class DirectTx {
   [[nodiscard]] GuessResult enter_by(Reader<N>& reader, N* node, u8 guess, const Cell&, u64) {
     return reader.step_to(node, guess);
   }
+  template <class N>
+  [[nodiscard]] bool claim(Reader<N>& at, N* child) {
+    return at.step_to(child);
+  }
+  void unclaim() {}
   template <class T, class... Readers>
   Attempt<T> confirm(T value, const Readers&...) const {
     return value;

@@ -25,8 +25,8 @@
 // A thread draws kBlock tokens at once, so the counter that it draws from is used rarely.
 //
 // Paper: D. Dice, A. Kogan. Hapax Locks: value-based mutual exclusion. PPoPP 2026, arXiv 2511.14608. There all locks of
-// a process share one counter and an array of 4096 slots. Here an index has one lock, with both for itself; it has 256
-// slots, each on a line of its own.
+// a process share one counter and an array of 4096 slots. Here each index has both for itself, with 256 slots, each on a
+// line of its own.
 #include <string_view>
 #include <type_traits>
 
@@ -48,22 +48,70 @@ using NoBugs = BugFlags<std::false_type>;
 
 }  // namespace hapax
 
-/// `kBlock`: tokens that a thread draws at once. `kSlots`: words that threads wait on.
+/// What threads need that know each other by tokens: the tokens, and slots to wait on. `kBlock`: tokens that a thread
+/// draws at once. `kSlots`: slots.
 template <class M, u64 kBlock = u64{1} << 16, u32 kSlots = 256, class Bugs = hapax::NoBugs>
-class HapaxLock {
+class HapaxQueue {
  public:
+  /// A token is a multiple of this, and 0 is that of no operation.
+  static constexpr u64 kStep = 2;
+
   /// A thread's tokens.
   class Tokens {
-    friend HapaxLock;
+    friend HapaxQueue;
     u64 last_ = 0;  // the one that was used last
     u64 left_ = 0;  // unused ones after it
   };
+
+  /// Returns a token that is used once.
+  u64 next(Tokens& tokens) {
+    if (Bugs::kRepeatToken && tokens.last_ != 0) return tokens.last_;
+    if (tokens.left_ == 0) [[unlikely]] {
+      // Relaxed: each block is drawn once, and nothing else follows.
+      tokens.last_ = drawn_.fetch_add(kStep * kBlock, kRelaxed);
+      tokens.left_ = kBlock;
+    }
+    --tokens.left_;
+    return tokens.last_ += kStep;
+  }
+  /// Waits until `depart` is the token of the thread before.
+  template <class Atomic>
+  void wait(const Atomic& depart, u64 before) {
+    // Acquire: pairs with (1) in leave.
+    if (depart.load(kAcquire) == before) return;
+    const Slot& slot = slot_of(before);
+    u64 seen = slot.last.load(kAcquire);       // pairs with (2), so that the next load sees what (1) stored before it
+    while (depart.load(kAcquire) != before) {  // pairs with (1)
+      seen = M::wait_until(slot.last, [seen](u64 now) { return now != seen; });  // its acquire pairs with (2)
+    }
+  }
+  /// Stores the thread's own token in `depart`, and wakes the thread that waits for it.
+  template <class Atomic>
+  void leave(Atomic& depart, u64 mine) {
+    depart.store(mine, kRelease);              // (1)
+    slot_of(mine).last.store(mine, kRelease);  // (2)
+  }
+
+ private:
+  struct alignas(kLineBytes) Slot {
+    typename M::template Atomic<u64> last{0};  // token whose thread has left
+  };
+  Slot& slot_of(u64 token) { return slots_[mix64(token) % kSlots]; }
+
+  alignas(kFalseSharingBytes) typename M::template Atomic<u64> drawn_{0};
+  Slot slots_[kSlots];
+};
+
+template <class M, class Queue = HapaxQueue<M>>
+class HapaxLock {
+ public:
+  using Tokens = typename Queue::Tokens;
 
   /// A guard that holds the lock while it lives.
   class Guard {
    public:
     Guard(HapaxLock& lock, Tokens& tokens) : lock_(lock), mine_(lock.enter(tokens)) {}
-    ~Guard() { lock_.leave(mine_); }
+    ~Guard() { lock_.queue_.leave(lock_.depart_, mine_); }
     Guard(const Guard&) = delete;
     Guard& operator=(const Guard&) = delete;
 
@@ -73,46 +121,17 @@ class HapaxLock {
   };
 
  private:
-  struct alignas(kLineBytes) Slot {
-    typename M::template Atomic<u64> last{0};  // token whose thread has left
-  };
-
   /// Returns the token of this operation.
   u64 enter(Tokens& tokens) {
-    const u64 mine = next(tokens);
+    const u64 mine = queue_.next(tokens);
     // Relaxed: the token is the whole message. The loads of depart_ order what threads do inside.
-    const u64 before = arrive_.exchange(mine, kRelaxed);
-    // Acquire: pairs with (1) in leave.
-    if (depart_.load(kAcquire) == before) return mine;
-    const Slot& slot = slot_of(before);
-    u64 seen = slot.last.load(kAcquire);        // pairs with (2), so that the next load sees what (1) stored before it
-    while (depart_.load(kAcquire) != before) {  // pairs with (1)
-      seen = M::wait_until(slot.last, [seen](u64 now) { return now != seen; });  // its acquire pairs with (2)
-    }
+    queue_.wait(depart_, arrive_.exchange(mine, kRelaxed));
     return mine;
   }
 
-  void leave(u64 mine) {
-    depart_.store(mine, kRelease);             // (1)
-    slot_of(mine).last.store(mine, kRelease);  // (2)
-  }
-
-  u64 next(Tokens& tokens) {
-    if (Bugs::kRepeatToken && tokens.last_ != 0) return tokens.last_;
-    if (tokens.left_ == 0) [[unlikely]] {
-      tokens.last_ = drawn_.fetch_add(kBlock, kRelaxed);  // relaxed: each block is drawn once, and nothing else follows
-      tokens.left_ = kBlock;
-    }
-    --tokens.left_;
-    return ++tokens.last_;
-  }
-
-  Slot& slot_of(u64 token) { return slots_[mix64(token) % kSlots]; }
-
   alignas(kFalseSharingBytes) typename M::template Atomic<u64> arrive_{0};
   alignas(kFalseSharingBytes) typename M::template Atomic<u64> depart_{0};
-  alignas(kFalseSharingBytes) typename M::template Atomic<u64> drawn_{0};
-  Slot slots_[kSlots];
+  Queue queue_;
 };
 
 template <class M>

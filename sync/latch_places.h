@@ -1,5 +1,7 @@
 #pragma once
 // The place of a node's latch, for transactions with versions: a small copyable object whose `of(node)` is the latch.
+// Its Lock is a latch that a transaction locks, and its Queue what the transaction needs for that. (Latches with queues
+// have places of their own, queued.h.)
 //
 //   LatchInNode    in the node             on a line that a reader of the node needs anyway; 8 bytes a node, or none
 //                                          if the node has a word, which then is its latch
@@ -19,6 +21,8 @@ namespace latchlab {
 template <class M>
 struct LatchInNode {
   static constexpr bool kTagged = true;  ///< the latch holds the node's tag
+  using Lock = VersionLock<M>;
+  using Queue = NoQueue;
   template <class N>
   static auto& of(N* node) {
     if constexpr (requires { node->latch; }) {
@@ -53,6 +57,8 @@ template <class M>
 class LatchInStripe {
  public:
   static constexpr bool kTagged = false;
+  using Lock = VersionLock<M>;
+  using Queue = NoQueue;
 
   LatchInStripe() = default;  // has no table until it is assigned
   explicit LatchInStripe(const Stripes<M>& stripes) : stripes_(&stripes) {}

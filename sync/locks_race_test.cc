@@ -122,9 +122,11 @@ using BugsOfHapax = hapax::BugFlags<bool>;
 
 /// `hapax` whose threads draw two tokens at once and all wait on one slot.
 template <class M>
-struct SmallHapax : OneLock<M, HapaxLock<M, 2, 1, BugsOfHapax>, typename HapaxLock<M, 2, 1, BugsOfHapax>::Guard> {
+using SmallHapaxLock = HapaxLock<M, HapaxQueue<M, 2, 1, BugsOfHapax>>;
+template <class M>
+struct SmallHapax : OneLock<M, SmallHapaxLock<M>, typename SmallHapaxLock<M>::Guard> {
   static constexpr std::string_view kName = "hapax";
-  using Learned = typename HapaxLock<M, 2, 1, BugsOfHapax>::Tokens;
+  using Learned = typename SmallHapaxLock<M>::Tokens;
   using SmallHapax::OneLock::OneLock;
 };
 

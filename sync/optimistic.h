@@ -81,9 +81,14 @@ class Optimistic : public Promises {
   /// Runs the attempts after a small one.
   template <class Me, class Body>
   [[gnu::noinline]] auto write_more(Me& me, const Body body, std::optional<Failure> failure) {
+    return write_by(me, body, failure, [&] { return Tx(*me.pool, latches_); });
+  }
+  /// Runs attempts with a transaction from `begin` each, the first after one that failed, if `failure` says so.
+  template <class Me, class Body, class Begin>
+  [[gnu::always_inline]] auto write_by(Me& me, const Body& body, std::optional<Failure> failure, const Begin& begin) {
     for (u32 restarts = 0;; ++restarts) {
       if (failure) give_up(me, *failure, me.counters.write_restarts, restarts);
-      Tx tx(*me.pool, latches_);
+      auto tx = begin();
       auto attempt = body(tx);
       if (attempt) [[likely]] {
         tx.commit();

@@ -36,6 +36,14 @@ struct BugFlags {
   static inline Flag kDropValidation{};
   /// enter_by goes on without checking its link.
   static inline Flag kDropLink{};
+  /// claim goes on without validating the parent.
+  static inline Flag kTrustClaim{};
+  /// ticket-olc: a claim that is given up puts its ticket back, although others may have drawn later ones.
+  static inline Flag kPutBack{};
+  /// optiql: a thread whose turn has come leaves the latch open to readers.
+  static inline Flag kStayOpen{};
+  /// optiql: try_lock locks from a word that was read while the latch was open.
+  static inline Flag kLockOpen{};
   /// upgrade returns true and locks nothing; in hybrid it changes versions without comparing them.
   static inline Flag kDropUpgrade{};
   /// upgrade_value returns true and does not latch the word.

@@ -15,6 +15,8 @@
 //
 // The tag belongs to the node and is fixed when the node is made. A reader needs it first, so it is in the word that
 // the reader loads anyway. It is beside the lock, so that one comparison tests "unlocked, and the tag that I guessed".
+#include <concepts>
+
 #include "src/machine/machine.h"
 
 namespace latchlab {
@@ -129,6 +131,29 @@ class WordLatch : public LatchBase<M> {
  private:
   static constexpr u64 kChange = u64{1} << (kOwnShift + kOwnBits);
   static constexpr u64 kOwn = kChange - (u64{1} << kOwnShift);
+};
+
+/// What a transaction brings to a latch beside the version that it has seen: nothing.
+struct NoQueue {};
+
+/// A latch of either kind that a transaction locks, or has locked.
+template <class M>
+struct VersionLock {
+  /// Returns the lock of a latch whose version a reader has seen.
+  template <class Latch>
+  [[gnu::always_inline]] static VersionLock of(Latch& latch, u64 version) {
+    if constexpr (std::same_as<Latch, WordLatch<M>>) version &= ~Latch::kUpdating;
+    return {&latch, version, Latch::changed(version)};
+  }
+  [[nodiscard, gnu::always_inline]] bool try_lock(NoQueue) { return latch->try_lock(version); }
+  /// Unlocks with a new version, which publishes the stores.
+  [[gnu::always_inline]] void commit(NoQueue) { latch->set(next); }
+  /// Unlocks with the old version, because nothing was stored.
+  [[gnu::always_inline]] void release(NoQueue) { latch->set(version); }
+
+  LatchBase<M>* latch;
+  u64 version;
+  u64 next;  ///< the word at the commit
 };
 
 }  // namespace latchlab

@@ -119,6 +119,13 @@ class VersionedReads {
                          [&]() __attribute__((always_inline)) { return Bugs::kDropLink || link.is(word); });
   }
 
+  /// Goes on to a child that the body will most likely change. Without queues this is a step.
+  template <class N>
+  [[nodiscard, gnu::always_inline]] bool claim(Reader<N>& at, N* child) {
+    return at.step_to(child);
+  }
+  void unclaim() {}
+
   /// Returns `value` if all that was read through the readers still holds, and kRestart otherwise.
   template <class T, class... Readers>
   [[gnu::always_inline]] Attempt<T> confirm(T value, const Readers&... readers) const {
@@ -129,20 +136,10 @@ class VersionedReads {
 
  protected:
   /// A latch to lock.
-  struct Lock {
-    LatchBase<M>* latch;
-    u64 version;
-    u64 next;  // the word at the commit
-  };
+  using Lock = typename Latches::Lock;
   template <class N>
   [[gnu::always_inline]] Lock lock_of(const Reader<N>& reader) const {
-    using Latch = typename Reader<N>::Latch;
-    if constexpr (Reader<N>::kWordIsLatch) {
-      const u64 version = reader.version_ & ~Latch::kUpdating;
-      return {&latches_.of(reader.node_), version, Latch::changed(version)};
-    } else {
-      return {&latches_.of(reader.node_), reader.version_, Latch::changed(reader.version_)};
-    }
+    return Lock::of(latches_.of(reader.node_), reader.version_);
   }
 
   [[no_unique_address]] Latches latches_;

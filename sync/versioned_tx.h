@@ -1,6 +1,7 @@
 #pragma once
 // The transaction of optimistic lock coupling. Its readers hold versions (versioned_reads.h). `upgrade` locks the nodes
 // that will be changed, and the transaction owns the locks until the policy commits or releases it.
+#include <concepts>
 #include <cstdio>
 #include <cstdlib>
 #include <span>
@@ -22,9 +23,39 @@ class VersionedTx : public VersionedReads<M, Bugs, Latches> {
   /// The number of nodes that one attempt may lock.
   static constexpr u32 kMaxLocks = 16;
 
-  explicit VersionedTx(Pool<M>& pool, Latches latches = {}) : Base(latches), blocks_(pool) {}
+  using Queue = typename Latches::Queue;
+
+  explicit VersionedTx(Pool<M>& pool, Latches latches = {}, Queue queue = {})
+      : Base(latches), blocks_(pool), queue_(queue) {}
   VersionedTx(const VersionedTx&) = delete;
   VersionedTx& operator=(const VersionedTx&) = delete;
+
+  /// Goes on to a child of this node as step_to does, and takes its latch, for a body that will most likely change it.
+  /// If latches have queues, it waits in the child's, and reads the child afterwards. So it must be the first lock of
+  /// the attempt: a thread that waits holds nothing.
+  ///
+  /// The parent is validated after the latch was taken. A node is unlinked only by a thread that has its latch. So the
+  /// child was linked below the parent then, and stays so until the attempt ends.
+  template <class N>
+  [[nodiscard, gnu::always_inline]] bool claim(Reader<N>& at, N* child) {
+    if constexpr (std::same_as<Queue, NoQueue>) {
+      return at.step_to(child);
+    } else {
+      lock_[0] = Lock::claimed(this->latches_.of(child), queue_);
+      if (!Bugs::kTrustClaim && !at.unchanged()) [[unlikely]] {
+        lock_[0].release(queue_);
+        return false;
+      }
+      locks_ = 1;
+      at.node_ = child;
+      at.version_ = lock_[0].version;
+      return true;
+    }
+  }
+  /// Gives up a claim before the first upgrade. So the body may wait for latches again.
+  void unclaim() {
+    if constexpr (!std::same_as<Queue, NoQueue>) release();
+  }
 
   /// Locks the nodes of all readers or of none; a latch that is named twice is locked once. After success, all that was
   /// read through the readers holds until the commit, and the body must not restart. More than kMaxLocks nodes end the
@@ -83,12 +114,13 @@ class VersionedTx : public VersionedReads<M, Bugs, Latches> {
   /// Unlocks all nodes with new versions, which publishes the stores. The policy calls commit or release when the body
   /// has returned.
   void commit() {
-    for (u32 i = 0; i < locks_; ++i) lock_[i].latch->set(lock_[i].next);
+    for (u32 i = 0; i < locks_; ++i) lock_[i].commit(queue_);
     locks_ = 0;
   }
-  /// Unlocks all nodes with their old versions, because nothing was stored. So other readers need not restart.
+  /// Unlocks all nodes with their old versions, because nothing was stored. So other readers need not restart. (A latch
+  /// with a queue has no way back.)
   void release() {
-    for (u32 i = 0; i < locks_; ++i) lock_[i].latch->set(lock_[i].version);
+    for (u32 i = 0; i < locks_; ++i) lock_[i].release(queue_);
     locks_ = 0;
   }
 
@@ -110,7 +142,7 @@ class VersionedTx : public VersionedReads<M, Bugs, Latches> {
     }
     if (locks_ == kMaxLocks) [[unlikely]]
       overflow();
-    if (!wanted.latch->try_lock(wanted.version)) return false;
+    if (!wanted.try_lock(queue_)) return false;
     lock_[locks_++] = wanted;
     return true;
   }
@@ -121,6 +153,7 @@ class VersionedTx : public VersionedReads<M, Bugs, Latches> {
   }
 
   AttemptBlocks<M> blocks_;
+  [[no_unique_address]] Queue queue_;
   u32 locks_ = 0;
   Lock lock_[kMaxLocks];
 };

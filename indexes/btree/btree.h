@@ -88,7 +88,7 @@ class BTree {
     const Sought sought = Forms::sought(key);
     ReaderOf<Tx> at;
     u32 height;
-    if (!Descent::to_leaf(tx, &anchor_, sought, at, height, Passing())) return kRestart;
+    if (!Descent::template to_leaf<true>(tx, &anchor_, sought, at, height, Passing())) return kRestart;
     Leaf* const leaf = Descent::leaf(at);
     if (const auto* const present = leaf->find(sought); present != nullptr) {
       if (how == Put::kInsert) return tx.confirm(false, at);
@@ -101,6 +101,7 @@ class BTree {
       if constexpr (kSmall<Tx>) {
         return tx.ask_for_more();
       } else {
+        tx.unclaim();  // it locks the nodes above first
         return btree::Split<Layout, Key>::insert(tx, &anchor_, sought, value.first());
       }
     }
@@ -117,7 +118,7 @@ class BTree {
     const Sought sought = Forms::sought(key);
     ReaderOf<Tx> at;
     u32 height;
-    if (!Descent::to_leaf(tx, &anchor_, sought, at, height, Passing())) return kRestart;
+    if (!Descent::template to_leaf<true>(tx, &anchor_, sought, at, height, Passing())) return kRestart;
     Leaf* const leaf = Descent::leaf(at);
     const auto* const value = leaf->find(sought);
     if (value == nullptr || !wanted.fits(*value)) return tx.confirm(false, at);
@@ -125,6 +126,7 @@ class BTree {
       if constexpr (kSmall<Tx>) {
         return tx.ask_for_more();
       } else {
+        tx.unclaim();
         return btree::Shrink<Layout, Key, Tx>(tx, &anchor_).erase(&first_, sought, wanted);
       }
     }

@@ -92,8 +92,9 @@ class Descent {
   }
 
   /// Goes to the leaf of the key. Calls pass(node, child) for each inner node on the way and the number of its child.
-  /// Returns false to restart. Sets `height` to the number of these nodes.
-  template <class Tx, class Pass>
+  /// Returns false to restart. Sets `height` to the number of these nodes. If kClaims, it claims the leaf. (A leaf that
+  /// is the root is entered without a claim.)
+  template <bool kClaims = false, class Tx, class Pass>
   [[nodiscard, gnu::always_inline]] static bool to_leaf(Tx& tx, const Anchor* anchor, const Sought& key,
                                                         ReaderOf<Tx>& at, u32& height, Pass&& pass) {
     const u64 word = anchor->root.load();
@@ -107,6 +108,7 @@ class Descent {
         return false;
       prefetch(child);
       pass(*node, number);
+      if (kClaims && level == 1) return tx.claim(at, child);
       if (!at.step_to(child)) [[unlikely]]
         return false;
     }
