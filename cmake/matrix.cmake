@@ -25,11 +25,13 @@ latchlab_add_policy(tbb-spec-rw  HEADER sync/tbb_spec_rw.h  TYPE TbbSpecRw    MA
 latchlab_add_policy(olc          HEADER sync/olc.h          TYPE Olc)
 latchlab_add_policy(ticket-olc   HEADER sync/ticket_olc.h   TYPE TicketOlc VARIANT)
 latchlab_add_policy(hapax-olc    HEADER sync/hapax_olc.h    TYPE HapaxOlc VARIANT)
+latchlab_add_policy(latch-hybrid HEADER sync/latch_hybrid.h TYPE LatchHybrid VARIANT)
 latchlab_add_policy(optiql       HEADER sync/optiql.h       TYPE Optiql   VARIANT)
 latchlab_add_policy(rowex        HEADER sync/rowex.h        TYPE Rowex)
 latchlab_add_policy(striped      HEADER sync/striped.h      TYPE Striped)
 latchlab_add_policy(seq          HEADER sync/seq.h          TYPE Seq)
 latchlab_add_policy(hybrid       HEADER sync/hybrid.h       TYPE Hybrid)
+latchlab_add_policy(three-path   HEADER sync/three_path.h   TYPE ThreePath VARIANT)
 
 # Policies for an index that is correct only under mutual exclusion (kNeedsExclusion). There is one of each kind, since the others
 # differ only in the lock and a pair takes long to compile; any other policy with exclusion may be added. Elision needs

@@ -22,6 +22,15 @@ struct WordCell : Cell {
   void begin_with(u64 own) { this->store(own); }
 };
 
+/// The word of a node beside a latch that has no room for it.
+template <class Latch, class Cell>
+struct WordBesideLatch : Latch, Cell {
+  explicit WordBesideLatch(u64 word = 0) : Cell(word) {}
+  void begin_with(u64 own) { this->store(own); }
+  using Cell::load;
+  using Cell::store;
+};
+
 /// The layout of an index that the policy protects as a whole: plain fields, no latch.
 template <class M, class SeededBugs = NoBugs>
 struct CoarseLayout {

@@ -6,7 +6,7 @@
 // An upgrade is a compare-and-exchange from a version that was seen, and it never waits. So only a claim queues
 // (VersionedTx::claim), and a thread that waits holds no latch. A body without claims runs as under `olc`.
 //
-// A latch L of this kind is in each node. (A node with a word has it beside the word.) It has
+// A latch L of this kind is in each node. (A node with a word has it beside the word, which makes the node larger.) It has
 //
 //     L::Shared         the state of all latches of an index, which the policy holds
 //     L::Thread         that of a thread, kept for it as the policy's Learned
@@ -25,15 +25,6 @@
 #include "sync/optimistic.h"
 
 namespace latchlab {
-
-/// A node's word beside a latch with a queue.
-template <class Latch, class Cell>
-struct WordBesideLatch : Latch, Cell {
-  explicit WordBesideLatch(u64 word = 0) : Cell(word) {}
-  void begin_with(u64 own) { this->store(own); }
-  using Cell::load;
-  using Cell::store;
-};
 
 template <class M, class LatchType, class SeededBugs>
 struct QueuedLayout : VersionedLayout<M, SeededBugs> {

@@ -22,7 +22,7 @@ struct BugFlags {
   using Flag = FlagType;
 
   // Policies.
-  /// rtm: a transaction does not read the lock word.
+  /// rtm: a transaction does not read the lock word; three-path: a fast one does not read the count of slow operations.
   static inline Flag kDropSubscription{};
   /// rtm: the fallback runs its body without the lock.
   static inline Flag kDropFallbackLock{};
@@ -42,6 +42,8 @@ struct BugFlags {
   static inline Flag kPutBack{};
   /// optiql: a thread whose turn has come leaves the latch open to readers.
   static inline Flag kStayOpen{};
+  /// latch-hybrid: an attempt that ends keeps the latches that it shares.
+  static inline Flag kKeepShares{};
   /// optiql: try_lock locks from a word that was read while the latch was open.
   static inline Flag kLockOpen{};
   /// upgrade returns true and locks nothing; in hybrid it changes versions without comparing them.
@@ -50,8 +52,12 @@ struct BugFlags {
   static inline Flag kDropUpdateLatch{};
   /// An upgrade that fails half way keeps what it has locked.
   static inline Flag kDropUnlockAfterFailedUpgrade{};
-  /// hybrid: a transaction does not change the versions of the nodes that it changes.
+  /// hybrid, three-path: a transaction does not change the versions of the nodes that it changes.
   static inline Flag kDropChange{};
+  /// three-path: a middle transaction goes on at a latched node.
+  static inline Flag kPassLatches{};
+  /// three-path: an operation on the slow path does not count itself.
+  static inline Flag kDropSlowCount{};
 };
 
 using NoBugs = BugFlags<std::false_type>;

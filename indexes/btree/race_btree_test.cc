@@ -7,6 +7,7 @@
 #include "sync/rtm.h"
 #include "sync/striped.h"
 #include "sync/synchronized.h"
+#include "sync/three_path.h"
 
 namespace latchlab::testing {
 namespace {
@@ -30,6 +31,12 @@ TEST_CASE("Races: B+-tree under striped", "[race]") {
 
 TEST_CASE("Races: B+-tree under hybrid", "[race]") {
   explore<Synchronized<BTree, Tiny<Hybrid<Simulated>>, U64Key>>(btree_mixes(), "hybrid:1", {.abort_rate = 0.2});
+}
+
+TEST_CASE("Races: B+-tree under three-path", "[race]") {
+  using Tree = Synchronized<BTree, Tiny<ThreePath<Simulated>>, U64Key>;
+  explore<Tree>(btree_mixes(), "three-path:0,middle=0", {.abort_rate = 0.2});
+  explore<Tree>(btree_mixes(), "three-path:1,middle=1", {.abort_rate = 0.2});
 }
 
 }  // namespace

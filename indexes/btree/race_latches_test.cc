@@ -1,4 +1,4 @@
-// The B+-tree on the race finder, with latches that have queues. Its writers claim leaves.
+// The B+-tree on the race finder, with the latches of nodes beside that of olc. Its writers claim leaves.
 #include <string>
 #include <string_view>
 
@@ -6,6 +6,7 @@
 #include "indexes/btree/race_mixes_test.h"
 #include "indexes/seeded_test.h"
 #include "sync/hapax_olc.h"
+#include "sync/latch_hybrid.h"
 #include "sync/optiql.h"
 #include "sync/synchronized.h"
 #include "sync/ticket_olc.h"
@@ -38,7 +39,12 @@ TEST_CASE("Races: B+-tree under optiql", "[race]") {
   explore<Synchronized<BTree, Tiny<Optiql<Simulated>>, BytesKey>>(btree_string_mixes(), "optiql", {});
 }
 
-TEST_CASE("Seeded bugs: the race finder finds each dropped step of latches with queues", "[race]") {
+TEST_CASE("Races: B+-tree under latch-hybrid", "[race]") {
+  explore<Tree<LatchHybrid<Simulated>>>(btree_mixes(), "latch-hybrid:0", {});
+  explore<Tree<LatchHybrid<Simulated>>>(btree_mixes(), "latch-hybrid:1", {});
+}
+
+TEST_CASE("Seeded bugs: the race finder finds each dropped step of latches of nodes", "[race]") {
   const auto ticket = find_in_mixes<Tree<TicketOlc<Simulated, BugsOnRequest>>>("ticket-olc", 0, btree_mixes());
   CHECK(caught("ticket-olc: parent of a claim", BugsOnRequest::kTrustClaim, ticket));
   CHECK(caught("ticket-olc: ticket put back", BugsOnRequest::kPutBack, ticket));
@@ -47,6 +53,8 @@ TEST_CASE("Seeded bugs: the race finder finds each dropped step of latches with 
   const auto optiql = find_in_mixes<Tree<Optiql<Simulated, BugsOnRequest>>>("optiql", 0, btree_mixes());
   CHECK(caught("optiql: left open", BugsOnRequest::kStayOpen, optiql));
   CHECK(caught("optiql: locked while open", BugsOnRequest::kLockOpen, optiql));
+  const auto hybrid = find_in_mixes<Tree<LatchHybrid<Simulated, BugsOnRequest>>>("latch-hybrid:0", 0, btree_mixes());
+  CHECK(caught("latch-hybrid: latches kept", BugsOnRequest::kKeepShares, hybrid));
 }
 
 }  // namespace

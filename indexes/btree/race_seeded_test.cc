@@ -4,6 +4,7 @@
 #include "indexes/seeded_test.h"
 #include "sync/olc.h"
 #include "sync/synchronized.h"
+#include "sync/three_path.h"
 
 namespace latchlab::testing {
 namespace {
@@ -21,6 +22,15 @@ TEST_CASE("Seeded bugs: the race finder finds each dropped step of the B+-tree u
   CHECK(caught("btree: right node", Bugs::kDropRight, run));
   CHECK(caught("btree: unproven", Bugs::kKeepUnproven, run));
   CHECK(caught("btree: end at empty", Bugs::kEndAtEmpty, run));
+}
+
+TEST_CASE("Seeded bugs: the race finder finds each dropped step of three-path", "[race]") {
+  const auto run = find_in_mixes<Synchronized<BTree, Tiny<ThreePath<Simulated, BugsOnRequest>>, U64Key>>(
+      "three-path:0,middle=0", 0.2, btree_mixes());
+  CHECK(caught("three-path: subscription", BugsOnRequest::kDropSubscription, run));
+  CHECK(caught("three-path: slow count", BugsOnRequest::kDropSlowCount, run));
+  CHECK(caught("three-path: latches", BugsOnRequest::kPassLatches, run));
+  CHECK(caught("three-path: change", BugsOnRequest::kDropChange, run));
 }
 
 }  // namespace
