@@ -33,9 +33,10 @@ struct Node {
 /// The most keys of an inner node and of a leaf: as many as fit into four lines, beside a latch and a word, with a
 /// child or a value for each. They are even, so that a search may compare two at once.
 template <class Layout, class Key>
-inline constexpr u32 kInnerKeys = Layout::kScale == Scale::kTiny ? 4
-                                  : Key::kFixedSize != 0         ? 14
-                                                                 : 8;
+inline constexpr u32 kInnerKeys = Layout::kScale == Scale::kTiny                 ? 4
+                                  : Key::kFixedSize == 0                         ? 8
+                                  : sizeof(typename Layout::Latch) > sizeof(u64) ? 12
+                                                                                 : 14;
 template <class Layout, class Key>
 inline constexpr u32 kLeafKeys = Layout::kScale == Scale::kTiny ? 4
                                  : Key::kFixedSize != 0         ? 14
