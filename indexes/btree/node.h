@@ -38,9 +38,10 @@ inline constexpr u32 kInnerKeys = Layout::kScale == Scale::kTiny                
                                   : sizeof(typename Layout::Latch) > sizeof(u64) ? 12
                                                                                  : 14;
 template <class Layout, class Key>
-inline constexpr u32 kLeafKeys = Layout::kScale == Scale::kTiny ? 4
-                                 : Key::kFixedSize != 0         ? 14
-                                                                : 10;
+inline constexpr u32 kLeafKeys = Layout::kScale == Scale::kTiny                 ? 4
+                                 : Key::kFixedSize != 0                         ? 14
+                                 : sizeof(typename Layout::Latch) > sizeof(u64) ? 8
+                                                                                : 10;
 
 template <class Layout, class Key>
 class alignas(kLineBytes) Inner : public Node<Layout> {
