@@ -53,6 +53,9 @@ class Rows(unittest.TestCase):
         self.assertAlmostEqual(self.numbers["station/zipf"].best, 180, delta=1)
         self.assertLessEqual(self.numbers["station/in-flight"].best, 256)
         self.assertLess(self.off("station/forwarded"), 0.03)
+        self.assertTrue(150 < self.numbers["station/resident"].best <= 233)
+        for percent in (1, 10, 50, 100):
+            self.assertLess(self.off(f"station/stalled-alone-{percent}"), 0.05, percent)
 
     def test_the_flows_of_load_dispatch(self):
         for flow in ("all", "direct", "cacheable", "hit", "miss", "pcie"):

@@ -151,6 +151,7 @@ class Station(unittest.TestCase):
         for most in (1, 16, 256):
             outcome = run(CARD.changed(in_flight=most), writes=0.5, **SKEWED)
             self.assertEqual(outcome.most_in_flight, most)
+            self.assertTrue(0 < outcome.most_resident <= most)
 
     def test_keys_of_one_slot_wait_but_forward_nothing(self):
         random = numpy.random.default_rng(1)
