@@ -28,7 +28,7 @@ import signal
 import sys
 
 from input_error import InputError
-from models import charts
+from models import charts, systems
 
 FOLDER = pathlib.Path(__file__).resolve().parents[1] / "results/model-kv-direct"
 SEEDS = (1, 2)
@@ -66,13 +66,13 @@ def end_quietly():
 def redraw(folder):
     """Prints the report, and draws the figure."""
     from models.card import picture, report, rows   # numpy takes a while
-    published, notes, systems = report.read_published()
+    published, notes = report.read_published()
     with multiprocessing.Pool(len(SEEDS), end_quietly) as pool:   # an interruption ends them at once
         runs = pool.map(rows.numbers, SEEDS)
     numbers = rows.mean_of(runs)
     worst = [rows.apart(runs, pauses) for pauses in (False, True)]
     gap = max((abs(number.simulated / number.closed - 1), name) for name, number in numbers.items() if number.closed and number.simulated)
-    lines = [*report.table(published, notes, numbers), *report.latencies(numbers), *report.watts(systems), *report.inputs(),
+    lines = [*report.table(published, notes, numbers), *report.latencies(numbers), "", *systems.quoted(), *report.inputs(),
              *report.summary(published, numbers, worst, gap)]
     print("\n".join(lines))
     try:

@@ -375,8 +375,8 @@ def notes_of(estimates):
     rows = estimates.inputs.rows
     weak = {tag: [name for name, row in rows.items() if row.tag == tag] for tag in quantities.WEAK}
     said = "; ".join(f"{quantities.TAGS[tag]} [{tag}]: {', '.join(names)}" for tag, names in weak.items() if names)
-    return ["Modelled, not measured. Each input has its source in experiments/models/servers.toml and prices.toml. Thin lines have nine tenths of "
-            f"{len(estimates.draws)} draws of all inputs from their spreads.", f"Of them are {said}."]
+    return ["Modelled, not measured. Each input has its source in experiments/models/servers.toml and prices.toml. Thin lines hold nine tenths "
+            f"of the results of {len(estimates.draws)} draws of all inputs from their spreads.", f"The weakest inputs: {said}."]
 
 
 def main(arguments):

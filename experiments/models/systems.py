@@ -30,6 +30,8 @@ from dataclasses import dataclass, field
 import export
 from input_error import InputError
 from models import charts, quantities
+from models.card import parameters
+from models.card import report as card_report
 
 HERE = pathlib.Path(__file__).resolve().parent
 FOLDER = HERE.parent / "results/model-systems"
@@ -83,8 +85,14 @@ def number_in(table, key, where, optional=False):
     raise InputError(f"{where}: '{key}' is not a number above 0")
 
 
+def uniform():
+    """Returns the published throughput of one card under uniform keys, of pairs of 5 bytes, in Mops: way -> number."""
+    rows, *_ = card_report.read_published()
+    return {way: row.value for way in WAYS for row in rows if row.row == f"uniform/{way}-5"}
+
+
 def published(path=HERE / "systems.toml"):
-    """Returns the rows of the published table, and the throughput of one card under uniform keys. Raises InputError."""
+    """Returns the rows of the published table. Raises InputError."""
     table = quantities.read_toml(path)
     rows = []
     for system in table["system"]:
@@ -96,7 +104,7 @@ def published(path=HERE / "systems.toml"):
             found["nic_watts"] = implied_watts(found["mops"], found["nic_kops_w"])
             row.values |= {(way, number): [value] for number, value in found.items() if value is not None}
         rows.append(row)
-    return rows, table["uniform"]
+    return rows
 
 
 def implied_watts(mops, kops_w):
@@ -104,15 +112,15 @@ def implied_watts(mops, kops_w):
     return None if kops_w is None else mops * W_PER_KW / kops_w
 
 
-def mismatches(rows, uniform):
+def mismatches(rows):
     """Returns lines that say where the published rows do not fit each other."""
     by_name = {row.name: row for row in rows}
     one, ten = by_name["KV-Direct"], by_name["KV-Direct, 10 NICs"]
     times = [ten.median(way, "mops") / one.median(way, "mops") for way in WAYS]
-    own = [uniform["cards"] * uniform[f"{way}_mops"] for way in WAYS]
-    cards, lines = uniform["cards"], []
+    cards, lines = int(parameters.value("nics")), []
+    own = [cards * mops for mops in uniform().values()]
     lines.append(f"{cards} NICs give {times[0]:.1f} (GET) and {times[1]:.1f} (PUT) times the row of one NIC, and {ten.median('get', 'mops'):g} and "
-                 f"{ten.median('put', 'mops'):g} Mops; {cards} times one NIC under uniform keys would be {own[0]:g} and {own[1]:g} [{uniform['tag']}]. "
+                 f"{ten.median('put', 'mops'):g} Mops; {cards} times one NIC under uniform keys would be {own[0]:g} and {own[1]:g} [D]. "
                  "So the row of ten looks uniform, and that of one is under Zipf .99: they are not to be divided")
     for row in rows:
         for number, said in (("watts", ""), ("nic_watts", " of the NIC alone")):
@@ -237,13 +245,15 @@ def measured(paths):
 
 
 COLUMNS = (("Mops", "mops"), ("Kops/W", "kops_w"), ("NIC alone", "nic_kops_w"), ("us", "us"), ("W", "watts"), ("NIC W", "nic_watts"))
+OF_OURS = ", RAPL's of ours"
 LEGEND = ("Mops: million operations a second; Kops/W: thousand operations a second and watt; NIC alone: the same by the NIC's power alone; us: "
-          "latency; W: implied watts of published rows [C], RAPL's of ours")
+          f"latency; W: implied watts of published rows [C]{OF_OURS}")
 
 
 def pair(row, number):
     """Returns the numbers of GET and PUT as text, `-` for none, or one number if they are the same when rounded."""
-    text = lambda value: "-" if value is None else f"{value:,.4g}" if value < W_PER_KW else f"{value:,.0f}"
+    whole = number.endswith("watts")   # the table's are known to two or three digits
+    text = lambda value: "-" if value is None else f"{value:,.0f}" if whole or value >= W_PER_KW else f"{value:,.4g}"
     texts = [text(row.median(way, number)) for way in WAYS]
     return texts[0] if texts[0] == texts[1] else "/".join(texts)
 
@@ -255,6 +265,13 @@ def table_lines(rows):
         tag = f"{row.tag}, C" if row.tag == "S" else row.tag
         lines.append(f"{row.name:{wide}}" + "".join(f"{pair(row, number):>13}" for _, number in COLUMNS) + f"  {tag:5} {row.kind}")
     return lines
+
+
+def quoted():
+    """Returns the lines of the published table with a title and a legend, for the model of the card."""
+    said = [LEGEND.removesuffix(OF_OURS), *(f"{tag}: {quantities.TAGS[tag]}" for tag in "SC")]
+    return ["Compared systems, all quoted; watts follow from throughput and operations for a watt",
+            *(f"  {line}" for line in table_lines(published())), *card_report.wrapped("; ".join(said), "    ")]
 
 
 def missing_lines(ours):
@@ -272,11 +289,11 @@ def why_without(ours, number):
     return sorted({row.reasons[way, number] for row in ours for way in WAYS if row.median(way, number) is None and (way, number) in row.reasons})
 
 
-def report(rows, ours, uniform):
+def report(rows, ours):
     """Returns the text of all rows."""
     tags = "; ".join(f"{tag} {quantities.TAGS[tag]}" for tag in "SCDM")
     parts = [table_lines([*rows, *ours]), [LEGEND, f"tags: {tags}", RAPL],
-             ["published rows that do not fit each other", *(f"  {line}" for line in mismatches(rows, uniform))], missing_lines(ours),
+             ["published rows that do not fit each other", *(f"  {line}" for line in mismatches(rows))], missing_lines(ours),
              ["sources", *(f"  {row.name}: {row.source}" for row in rows)]]
     return "\n\n".join("\n".join(lines) for lines in parts if lines) + "\n"
 
@@ -308,15 +325,15 @@ def panels_of(rows, ours):
 def main(arguments):
     """Runs the model. Returns the exit status. Raises InputError."""
     options, words = charts.parse(arguments, {"out": "FOLDER"}, positional=True)
-    rows, uniform = published()
+    rows = published()
     ours = measured(words)
     folder = charts.made_folder(options.get("out"), FOLDER)
-    print(report(rows, ours, uniform), end="")
-    document = {"rows": [row.document() for row in (*rows, *ours)], "mismatches": mismatches(rows, uniform), "rapl": RAPL}
+    print(report(rows, ours), end="")
+    document = {"rows": [row.document() for row in (*rows, *ours)], "mismatches": mismatches(rows), "rapl": RAPL}
     (folder / "systems.json").write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
     print(f"wrote {folder}/systems.json")
     quoted = rows[0].source.partition(";")[0]
-    notes = [f"Hollow marks are quoted from: {quoted}. Nothing published is reproduced here.", *mismatches(rows, uniform), f"{RAPL}."]
+    notes = [f"Hollow marks are quoted from: {quoted}. Nothing published is reproduced here.", *mismatches(rows), f"{RAPL}."]
     notes += [f"{row.name}: {row.kind}" for row in ours if row.kind.endswith(("noisy", "degraded"))]
     charts.draw(folder, "figure", "KV-Direct and the systems it was compared with", panels_of(rows, ours), notes)
     return 0

@@ -64,7 +64,7 @@ class Folder(unittest.TestCase):
 
 class Published(unittest.TestCase):
     def setUp(self):
-        self.rows, self.uniform = systems.published()
+        self.rows = systems.published()
         self.by_name = {row.name: row for row in self.rows}
 
     def test_nine_systems_and_two_of_kv_direct(self):
@@ -90,12 +90,19 @@ class Published(unittest.TestCase):
             self.assertAlmostEqual(self.by_name[name].median("get", "nic_watts"), right, delta=0.5)
 
     def test_rows_that_do_not_fit_are_said(self):
-        lines = systems.mismatches(self.rows, self.uniform)
+        lines = systems.mismatches(self.rows)
         self.assertRegex(lines[0], r"10 NICs give 6\.8 \(GET\) and 5\.4 \(PUT\) times the row of one NIC, and 1220 and 610 Mops; .*1227 and 613 \[D\]")
         self.assertEqual([line for line in lines if "imply differ" in line], ["HERD: the watts that GET and PUT imply differ: 71 and 83"])
         self.by_name["HERD"].values["put", "kops_w"] = [350]
         self.by_name["HERD"].values["put", "watts"] = [systems.implied_watts(25, 350)]
-        self.assertFalse(any("imply differ" in line for line in systems.mismatches(self.rows, self.uniform)))
+        self.assertFalse(any("imply differ" in line for line in systems.mismatches(self.rows)))
+
+    def test_the_model_of_the_card_prints_this_table(self):
+        text = "\n".join(systems.quoted())
+        for line in systems.table_lines(self.rows):
+            self.assertIn(f"  {line}\n", text)
+        self.assertNotIn("ours", text)
+        self.assertTrue(all(len(line) <= 140 for line in text.splitlines()))
 
     def test_every_number_of_the_figure_has_a_row(self):
         def numbers(value):
@@ -225,7 +232,7 @@ class Command(Folder):
         with contextlib.redirect_stdout(io.StringIO()) as said, mock.patch.object(systems.charts, "draw") as draw:
             self.assertEqual(systems.main([str(path), f"--out={self.folder}"]), 0)
         text = said.getvalue()
-        self.assertRegex(text, r"KV-Direct +180/114 +1,487/942 +5,454/3,454 +4\.3/5\.4 +121 +33\S* +S, C +programmable NIC")
+        self.assertRegex(text, r"KV-Direct +180/114 +1,487/942 +5,454/3,454 +4\.3/5\.4 +121 +33 +S, C +programmable NIC")
         self.assertRegex(text, r"art, rtm:20, 1 thread, 0\.1 M, uniform +[0-9.]+/- ")
         self.assertIn("The two are not the same thing", text)
         self.assertIn("us: single calls are timed with --latency", re.sub(r"not in this machine's rows\n", "", text))

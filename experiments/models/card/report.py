@@ -67,7 +67,7 @@ def shown(number):
 
 
 def read_published():
-    """Returns the rows of published.toml, its notes by group, and its table of systems."""
+    """Returns the rows of published.toml, and its notes by group."""
     tables = tomllib.loads((FOLDER / "published.toml").read_text())
     rows = []
     for group in GROUPS:
@@ -76,7 +76,7 @@ def read_published():
             rows.append(Published(name, why=tables["why"].get(name, ""), **row))
     if wrong := [row.row for row in rows if row.tag not in TAGS] + sorted(set(tables["why"]) - {row.row for row in rows}):
         raise ValueError(f"published.toml: {wrong[0]}: there is no such tag, or no such row")
-    return rows, tables["notes"], tables["systems"]
+    return rows, tables["notes"]
 
 
 def wrapped(text, indent):
@@ -111,18 +111,6 @@ def table(rows, notes, numbers):
             lines += wrapped(f"note: {notes[group]}", "    ")
         for why, where in reasons.items():
             lines += wrapped(f"! {'; '.join(where)}: {why}", "    ")
-    return lines
-
-
-def watts(systems):
-    """Returns the lines of the compared systems: what was published, and the watts that follow."""
-    lines = ["", "Compared systems, all quoted: million GETs / PUTs a second, Kops a watt, latency in us; and the watts that follow",
-             f"  {'':16} {'':17} {'Mops':>15} {'Kops/W':>13} {'us':>11} {'watts':>11} {'of the card alone':>18}"]
-    for name, kind, get, put, get_w, put_w, get_us, put_us in systems["rows"]:
-        alone = systems["card_alone_kops_w"].get(name, [])
-        card = "/".join(f"{1e3 * rate / per_watt:.0f}" for rate, per_watt in zip((get, put), alone, strict=False))
-        lines.append(f"  {name:16} {kind:17} {f'{get:g}/{put:g}':>15} {f'{get_w:g}/{put_w:g}':>13} {f'{get_us:g}/{put_us:g}':>11} "
-                     f"{f'{1e3 * get / get_w:.0f}/{1e3 * put / put_w:.0f}':>11} {card:>18}".rstrip())
     return lines
 
 

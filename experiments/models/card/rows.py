@@ -15,9 +15,10 @@ from models.card.simulator import simulate
 SIZES = (5, 10, 15, 62, 126, 254)
 UTILISATIONS = (30, 35, 40, 45, 50, 55, 60, 65)
 OPERATIONS = 20_000       # of a simulated row, unless it says otherwise
+STALLED = {1: 200_000, 10: 80_000, 50: 40_000, 100: 40_000}   # the same of rows that stall, by percent of PUTs: the fewer, the more chance
 PACE = 0.95               # of the highest rate, at which latencies are taken
 PAUSES = "station/stalled-"   # rows of few and long pauses, in which two seeds differ by more than in others
-EXTREMES = ("batching/least", "batching/most", "station/in-flight")   # of one operation of a run
+EXTREMES = ("batching/least", "batching/most", "station/in-flight", "station/resident")   # of one operation of a run
 CARD = kv_direct()
 
 
@@ -89,24 +90,29 @@ def one_key(pair_bytes=8):
 
 
 def station(random):
-    """Atomics on one key; GETs and PUTs of 5 bytes, the smallest pair. What the station does alone has no limit of PCIe. Without a station
-    an operation waits for one on its key if one of the two writes, and so do those behind it."""
+    """Atomics on one key; GETs and PUTs of 5 bytes, the smallest pair. What the station does alone has no limit of PCIe and no load
+    dispatch: all lines come from the host. Without a station an operation waits for one on its key if one of the two writes, and so do those
+    behind it."""
     small = chains.tightest(5, value("utilisation"))
     merged = run(random, one_key(), writes=1.0, records=1)
     stalled = run(random, one_key(), 1000, writes=1.0, records=1, station="stall")
     gets = run(random, small, **skewed())
-    # What the station does alone: all lines come from the host, as many as there are.
-    alone = run(random, small, 5 * OPERATIONS, CARD.without("PCIe tags").without("PCIe bytes"), zipf=value("zipf"))
+    only_station = CARD.without("PCIe tags").without("PCIe bytes")
+    alone = run(random, small, 5 * OPERATIONS, only_station, zipf=value("zipf"))
     out = {
         "station/atomics": Number(CARD.clock_hz / 1e6, merged.rate / 1e6, merged.limit),
         "station/atomics-stalled": Number(closed_forms.stalled(CARD) / 1e6, stalled.rate / 1e6, stalled.limit),
         "station/zipf": Number(None, gets.rate / 1e6, gets.limit),
         "station/forwarded": Number(None, 100 * alone.forwarded / alone.operations),
         "station/in-flight": Number(None, alone.most_in_flight),
+        "station/resident": Number(None, alone.most_resident),
     }
-    for percent in (0, 1, 10, 50, 100):
-        outcome = run(random, small, 4 * OPERATIONS if percent else OPERATIONS, writes=percent / 100, **skewed("stall"))
+    for percent in (0, *STALLED):
+        outcome = run(random, small, STALLED.get(percent, OPERATIONS), writes=percent / 100, **skewed("stall"))
         out[f"station/stalled-{percent}"] = Number(None, outcome.rate / 1e6, outcome.limit)
+    for percent in STALLED:
+        outcome = run(random, small, STALLED[percent], only_station, writes=percent / 100, zipf=value("zipf"), station="stall")
+        out[f"station/stalled-alone-{percent}"] = Number(None, outcome.rate / 1e6, outcome.limit)
     return out
 
 
@@ -148,7 +154,6 @@ def batching(random):
     out = {
         "batching/alone": Number(single / 1e6, alone.rate / 1e6, alone.limit),
         "batching/batched": Number(closed_forms.throughput(CARD, demand)[0] / 1e6, full.rate / 1e6, full.limit),
-        "batching/latency-batched": Number(None, 1e6 * (wire + float(numpy.mean(fast.latencies)))),
     }
     for name, outcome in (("alone", slow), ("batched", fast)):
         for of, number in (("least", min), ("average", numpy.mean), ("most", max)):
@@ -223,6 +228,7 @@ def parts(_):
         "parts/card-memory": Number(CARD.dram_bytes_s / CARD.line_bytes / 1e6),
         "parts/packets": Number(CARD.network_bytes_s / CARD.header_bytes / 1e6),
         "parts/host-random": Number(value("host_accesses_hz") * CARD.line_bytes / 1e9),
+        "parts/host-memory": Number((CARD.store_bytes + value("other_bytes")) / 2**30),
         "parts/cores": Number(CARD.clock_hz / value("bypass_core_hz")),
     }
 

@@ -39,6 +39,7 @@ class Outcome:
     rate: float = 0.0
     forwarded: int = 0         # operations that took the value of the one before, in the station
     most_in_flight: int = 0
+    most_resident: int = 0     # slots of the station in use
     seconds: float = 0.0       # of the whole run
     latencies: list = field(default_factory=list)   # from the client's sending to its answer, both without the wire
     accesses: dict = field(default_factory=dict)    # direct, hit, miss, write, victim -> number
@@ -149,7 +150,7 @@ class Run:
         self.in_card = [False] * len(traffic)       # the last of them lies in the card's memory
         self.slot = slots_of(traffic.keys, card.station_slots)
         self.heap, self.numbers = [], itertools.count()
-        self.in_flight = self.most = self.forwarded = 0
+        self.in_flight = self.most = self.most_resident = self.forwarded = 0
         self.slots = {}                             # of the station: slot -> operations that wait, for the one before them
         self.dirty = set()                          # slots whose value is newer than that of the memory
         self.users = {}                             # without a station: key -> [operations in flight, writes among them]
@@ -188,6 +189,8 @@ class Run:
                 self.slots[slot].append(operation)
                 return
             self.slots[slot] = collections.deque()
+            if len(self.slots) > self.most_resident:
+                self.most_resident = len(self.slots)
         elif station == "stall":
             users = self.users.setdefault(self.traffic.keys[operation], [0, 0])
             users[0] += 1
@@ -311,8 +314,8 @@ class Run:
         return Outcome(
             operations=len(finished),
             rate=(last - first) / (finished[last] - finished[first]) if finished[last] > finished[first] else math.inf,
-            forwarded=self.forwarded, most_in_flight=self.most, seconds=seconds,
-            latencies=self.latencies[first:last], accesses=dict(memory.count),
+            forwarded=self.forwarded, most_in_flight=self.most, most_resident=self.most_resident,
+            seconds=seconds, latencies=self.latencies[first:last], accesses=dict(memory.count),
             busy={limit: of / seconds for limit, of in busy.items()})
 
 

@@ -109,13 +109,21 @@ class Limits(unittest.TestCase):
             self.assertTrue(all(share <= 1 + 1e-9 for share in outcome.busy.values()), outcome.busy)
 
     def test_closed_forms_and_simulator_agree(self):
-        for size, writes, skew in itertools.product((5, 10, 62, 126, 254), (0.0, 1.0), ({}, SKEWED)):
+        for size, writes, skew in itertools.product((5, 10, 62, 126, 254), (0.0, 0.5, 1.0), ({}, SKEWED)):
             with self.subTest(size=size, writes=writes, skew=skew):
                 rate, limit = closed_forms.throughput(CARD, demand(size, writes, **skew))
-                outcome = run(size=size, writes=writes, operations=20_000, **skew)
-                self.assertAlmostEqual(outcome.rate / rate, 1, delta=0.03 if skew and writes else 0.02)
+                # How often popular keys meet in a run of 20,000 operations differs between seeds by half a percent.
+                outcome = run(size=size, writes=writes, operations=60_000 if skew and writes else 20_000, **skew)
+                self.assertAlmostEqual(outcome.rate / rate, 1, delta=0.02)
                 if abs(sorted(closed_forms.limits(CARD, demand(size, writes, **skew))[0].values())[1] / rate - 1) > 0.1:
                     self.assertEqual(outcome.limit, limit)
+
+    def test_closed_forms_of_hotter_keys_are_rough(self):
+        for size, writes in itertools.product((5, 62), (0.5, 1.0)):
+            with self.subTest(size=size, writes=writes):
+                rate, _ = closed_forms.throughput(CARD, demand(size, writes, zipf=1.2))
+                ratio = run(size=size, writes=writes, operations=20_000, zipf=1.2).rate / rate
+                self.assertTrue(0.97 < ratio < 1.09, ratio)
 
     def test_without_tags_for_writes_updates_take_half_of_the_budget(self):
         posted = CARD.changed(tags_for_writes=False)
@@ -143,6 +151,7 @@ class Station(unittest.TestCase):
         for most in (1, 16, 256):
             outcome = run(CARD.changed(in_flight=most), writes=0.5, **SKEWED)
             self.assertEqual(outcome.most_in_flight, most)
+            self.assertTrue(0 < outcome.most_resident <= most)
 
     def test_keys_of_one_slot_wait_but_forward_nothing(self):
         random = numpy.random.default_rng(1)
