@@ -5,6 +5,7 @@
 // seeded_threads_test.cc shows that such histories find bugs.
 #include <algorithm>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "indexes/pairs_test.h"
@@ -69,9 +70,9 @@ void check_mix(const Pair& pair, RaceMix<std::string> mix) {
   if (!pair.no_erase.empty()) mix.weights[static_cast<std::size_t>(RaceVerb::kErase)] = 0;
   // Threads queue for these locks, so all of them wait whenever the next one in the queue is descheduled. Under ffwd
   // all wait whenever the server is.
-  if (pair.policy == "ticket" || pair.policy == "mcs" || pair.policy == "reciprocating" || pair.policy == "hapax" ||
-      pair.policy == "combine" || pair.policy == "ffwd")
-    mix.ops_each /= 4;
+  static constexpr std::string_view kInTurn[] = {"ticket", "mcs",       "reciprocating", "hapax",     "combine",
+                                                 "ffwd",   "hapax-olc", "optiql",        "ticket-olc"};
+  if (std::ranges::count(kInTurn, pair.policy) != 0) mix.ops_each /= 4;
   check_history(pair, mix, pair.many_writers ? kHistoryThreads : 1);
   if (pair.many_writers || pair.learns) return;
   mix.weights = {5, 0, 0, 0, 0, 1};  // more than one thread may read

@@ -290,9 +290,12 @@ template <class Index>
 concept BearsScouts = requires { requires Index::kLatchFreeReaders; } || requires { requires Index::kBearsScouts; };
 
 /// An index that may run under a policy: if the policy runs bodies without validation, the index must allow it. An
-/// index with kNeedsExclusion has fields that are not cells, so it needs a policy that runs changes alone.
+/// index with kNeedsExclusion has fields that are not cells, so it needs a policy that runs changes alone. An index
+/// with kNodesFillLines searches a line as a whole, in which a node's word has eight bytes, so no latch has room beside
+/// it.
 template <class Index, class P>
 concept Admits =
+    (sizeof(typename P::Layout::Word) <= sizeof(u64) || !requires { requires Index::kNodesFillLines; }) &&
     (!P::Layout::kLatchFreeReaders || requires { requires Index::kLatchFreeReaders; }) &&
     (!P::kScouts || BearsScouts<Index>) && (RunsAlone<P> || !requires { requires Index::kNeedsExclusion; });
 

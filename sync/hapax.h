@@ -25,8 +25,8 @@
 // A thread draws kBlock tokens at once, so the counter that it draws from is used rarely.
 //
 // Paper: D. Dice, A. Kogan. Hapax Locks: value-based mutual exclusion. PPoPP 2026, arXiv 2511.14608. There all locks of
-// a process share one counter and an array of 4096 slots. Here each index has both for itself, with 256 slots, each on a
-// line of its own.
+// a process share one counter and an array of 4096 slots. Here each index has both for itself, with 256 slots, each on
+// a line of its own.
 #include <string_view>
 #include <type_traits>
 

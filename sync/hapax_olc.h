@@ -1,6 +1,6 @@
 #pragma once
-// `hapax-olc`: olc whose latches are hapax locks. A token is never used again (hapax.h), so the token of the thread that
-// has arrived last is a version, too.
+// `hapax-olc`: olc whose latches are hapax locks. A token is never used again (hapax.h), so the token of the thread
+// that has arrived last is a version, too.
 //
 //     | arrive: 64 | depart: 64 |
 //
@@ -61,8 +61,8 @@ class HapaxLatch {
     const u64 departed = depart_.load(kAcquire);  // pairs with HapaxQueue::leave: the reader sees that writer's stores
     return departed | (arrive_.is(departed) ? 0 : kLocked);
   }
-  /// The fence orders the earlier reads before the load. It pairs with the fences in try_lock and claim: if one of those
-  /// reads saw a writer's store, the load sees its token.
+  /// The fence orders the earlier reads before the load. It pairs with the fences in try_lock and claim: if one of
+  /// those reads saw a writer's store, the load sees its token.
   [[nodiscard]] bool unchanged(u64 version) const {
     if (held(version)) return true;
     M::acquire_fence();
@@ -80,7 +80,7 @@ class HapaxLatch {
   [[nodiscard]] u64 claim(Queue queue, Hold& hold) {
     hold.mine = queue.shared_->next(*queue.thread_);
     queue.shared_->wait(depart_, arrive_.exchange(hold.mine, kRelaxed));  // relaxed: the wait orders what follows
-    M::release_fence();                                                  // pairs with the fence in unchanged
+    M::release_fence();                                                   // pairs with the fence in unchanged
     return hold.mine | kLocked;
   }
   void unlock(Queue queue, const Hold& hold) { queue.shared_->leave(depart_, hold.mine); }

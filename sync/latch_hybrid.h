@@ -1,16 +1,16 @@
 #pragma once
-// `latch-hybrid:K`: olc whose reading operations latch what they read after K restarts (Böttcher, Leis, Giceva, Neumann,
-// Kemper, DaMoN 2020). So a scan beside many writers ends, and all others still write nothing.
+// `latch-hybrid:K`: olc whose reading operations latch what they read after K restarts (Böttcher, Leis, Giceva,
+// Neumann, Kemper, DaMoN 2020). So a scan beside many writers ends, and all others still write nothing.
 //
-// An attempt that shares takes the latch of each node that it enters, and keeps it until it ends. So nothing that it has
-// read changes, and no step fails. (A reader of the root may find another root; it tries again.) It keeps at most
+// An attempt that shares takes the latch of each node that it enters, and keeps it until it ends. So nothing that it
+// has read changes, and no step fails. (A reader of the root may find another root; it tries again.) It keeps at most
 // kMostShares latches and then gives up the oldest first: validation by version holds without them.
 //
 // No deadlock: a reader that shares waits only for a node that a writer has locked, and a writer never waits while it
 // holds a lock. A writer that wants a shared node restarts.
 //
-// Paper: J. Böttcher, V. Leis, J. Giceva, T. Neumann, A. Kemper. Scalable and robust latches for database systems. DaMoN
-// 2020. Its latches also park waiting threads in a side table; here a wait is the machine's.
+// Paper: J. Böttcher, V. Leis, J. Giceva, T. Neumann, A. Kemper. Scalable and robust latches for database systems.
+// DaMoN 2020. Its latches also park waiting threads in a side table; here a wait is the machine's.
 #include <algorithm>
 #include <array>
 #include <concepts>

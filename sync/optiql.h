@@ -1,6 +1,7 @@
 #pragma once
-// `optiql`: olc whose latches are the queue locks of OptiQL (Shi, Yan, Wang, SIGMOD 2024). Writers that claim a node form
-// a queue of elements, as under `mcs`, and each waits on its own. While the latch is handed over, readers may read.
+// `optiql`: olc whose latches are the queue locks of OptiQL (Shi, Yan, Wang, SIGMOD 2024). Writers that claim a node
+// form a queue of elements, as under `mcs`, and each waits on its own. While the latch is handed over, readers may
+// read.
 //
 //     | lock: 1 | open: 1 | element: 14 | version: 48 |
 //
@@ -19,7 +20,8 @@
 // The lemmas that make it safe:
 //   1. A thread that finds `locked` or `open` when it claims links its element behind the one that it has found, and
 //      waits. Exactly one thread finds each element, since it exchanges the word.
-//   2. The version bits of a locked word are 0. So the unlocking thread may add the version to whatever element is there.
+//   2. The version bits of a locked word are 0. So the unlocking thread may add the version to whatever element is
+//   there.
 //   3. The thread that wakes closes the latch before its first store (1), or finds it closed by a thread that came. A
 //      reader that sees one of its stores then sees a closed word (2).
 //   4. An open word is never locked by try_lock: the thread that is next would not know, and both would be inside.
@@ -160,8 +162,8 @@ class OptiqlLatch {
   /// The fence (2) orders the earlier reads before the load. It pairs with the fences after (1) and in try_lock.
   [[nodiscard]] bool unchanged(u64 version) const {
     if (held(version)) return true;
-    M::acquire_fence();          // (2)
-    return word_.is(version);    // relaxed: the fence orders it
+    M::acquire_fence();        // (2)
+    return word_.is(version);  // relaxed: the fence orders it
   }
 
   [[nodiscard]] bool try_lock(u64 version, Queue queue, Hold& hold) {
@@ -197,8 +199,7 @@ class OptiqlLatch {
     if (!word_.compare_exchange(alone, hold.next, kRelease)) {  // (3) pairs with word, version and claim
       word_.fetch_add(kOpen | hold.next, kRelease);             // (4) pairs with word and version; lemma 2
       // Its acquire pairs with the store of the thread behind.
-      const u32 behind =
-          M::wait_until(queue.shared_->element(hold.element).next, [](u32 next) { return next != 0; });
+      const u32 behind = M::wait_until(queue.shared_->element(hold.element).next, [](u32 next) { return next != 0; });
       queue.shared_->element(behind).granted.store(hold.next + 1, kRelease);  // (5) pairs with the wait in claim
     }
     queue.thread_->put(hold.element);
@@ -236,7 +237,8 @@ template <class M, class Bugs = NoBugs>
 class Optiql : public Queued<M, OptiqlLatch<M, Bugs>, Bugs> {
  public:
   static constexpr std::string_view kName = "optiql";
-  static constexpr std::string_view kAbout = "olc whose writers queue at nodes that they claim; readers read between two";
+  static constexpr std::string_view kAbout =
+      "olc whose writers queue at nodes that they claim; readers read between two";
   using Optiql::Queued::Queued;
 };
 

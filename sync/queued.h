@@ -6,7 +6,8 @@
 // An upgrade is a compare-and-exchange from a version that was seen, and it never waits. So only a claim queues
 // (VersionedTx::claim), and a thread that waits holds no latch. A body without claims runs as under `olc`.
 //
-// A latch L of this kind is in each node. (A node with a word has it beside the word, which makes the node larger.) It has
+// A latch L of this kind is in each node. (A node with a word has it beside the word, which makes the node larger;
+// concepts.h, kNodesFillLines.) It has
 //
 //     L::Shared         the state of all latches of an index, which the policy holds
 //     L::Thread         that of a thread, kept for it as the policy's Learned

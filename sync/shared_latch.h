@@ -21,15 +21,17 @@ class SharedLatch : public LatchBase<M> {
   u64 word() const { return Base::word() & ~kReaders; }
   static u8 tag(u64 version) { return static_cast<u8>(version); }
   [[nodiscard]] bool unchanged(u64 version) const {
-    M::acquire_fence();  // pairs with the fence in try_lock
+    M::acquire_fence();                                          // pairs with the fence in try_lock
     return (this->word_.load(kRelaxed) & ~kReaders) == version;  // relaxed: the fence orders it
   }
   static u64 changed(u64 version) { return version + kChange; }
 
-  /// Shares the latch, and returns the version; waits until the node is unlocked. From then on the node does not change.
+  /// Shares the latch, and returns the version; waits until the node is unlocked. From then on the node does not
+  /// change.
   u64 lock_shared() {
     for (;;) {
-      u64 seen = M::wait_until(this->word_, [](u64 word) { return !Base::locked(word) && (word & kReaders) != kReaders; });
+      u64 seen =
+          M::wait_until(this->word_, [](u64 word) { return !Base::locked(word) && (word & kReaders) != kReaders; });
       // Acquire: pairs with set, so this reader sees the last writer's stores.
       if (this->word_.compare_exchange(seen, seen + kReader, kAcquire)) return seen & ~kReaders;
     }

@@ -64,10 +64,7 @@ class Synchronized {
   static constexpr bool kWalksBesideWriters = kOrdered || WalkingBody<Body, typename Policy::Tx>;
   using Walk = latchlab::Walk<Body>;
   static_assert(IndexBody<Body, typename Policy::Tx>, "the index lacks something: see IndexBody in sync/concepts.h");
-  static_assert(
-      Admits<Body, Policy>,
-      "the policy runs bodies without validation, or not alone, and the index does not allow it: see Admits in "
-      "sync/concepts.h");
+  static_assert(Admits<Body, Policy>, "the index does not allow what the policy does: see Admits in sync/concepts.h");
 
   /// The state of one thread: its memory, its state in the reclaimer, its counters and its learned state.
   class ThreadState {

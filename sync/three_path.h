@@ -7,14 +7,14 @@
 //        | M + 1 tries
 //     slow     olc, counted in `slow_`
 //
-// A global lock that is elided lets one fallback stop everybody. Here a fallback latches its few nodes, and others go on
-// in the middle.
+// A global lock that is elided lets one fallback stop everybody. Here a fallback latches its few nodes, and others go
+// on in the middle.
 //
 // The lemmas that make it safe:
 //   1. fast and fast, fast and middle, middle and middle: both are transactions, so the machine keeps them apart.
 //   2. fast and slow: a fast transaction reads `slow_`, aborts unless it is 0, and has it in its read set until it
-//      commits. A slow operation counts itself first. So no fast one commits while a slow one runs: neither changes, nor
-//      reads what is half changed. Operations that only read count themselves on the slow path, too, because a fast
+//      commits. A slow operation counts itself first. So no fast one commits while a slow one runs: neither changes,
+//      nor reads what is half changed. Operations that only read count themselves on the slow path, too, because a fast
 //      transaction changes no versions by which they could notice it.
 //   3. middle and slow: a middle transaction aborts at a node that is latched, and has the latch of each node that it
 //      reads in its read set. It changes the versions of the nodes that it changes, at its commit at once. So for slow
@@ -180,14 +180,13 @@ class ThreePath : public Optimistic<VersionedLayout<M, Bugs>> {
   /// Returns the reason why this process runs everything on the slow path, or nothing if transactions work.
   static std::optional<std::string> degraded(const Options&) {
     if (M::transactions_work()) return std::nullopt;
-    return "three-path runs everything on its slow path: " +
-           why_no_rtm().value_or("this machine has no transactions");
+    return "three-path runs everything on its slow path: " + why_no_rtm().value_or("this machine has no transactions");
   }
 
   template <class Me, class Body>
   auto read(Me& me, const Body& body) {
     if constexpr (std::invocable<const Body&, FastTx<M>&>) {
-      if (auto done = speculate(me, body)) return *std::move(done);
+      if (auto done = speculate<kReads>(me, body)) return *std::move(done);
     }
     const Counted counted(slow_);
     return Base::read(me, body);
@@ -195,13 +194,15 @@ class ThreePath : public Optimistic<VersionedLayout<M, Bugs>> {
   template <class Me, class Body>
   auto write(Me& me, const Body& body) {
     if constexpr (std::invocable<const Body&, FastTx<M>&>) {
-      if (auto done = speculate(me, body)) return *std::move(done);
+      if (auto done = speculate<kChanges>(me, body)) return *std::move(done);
     }
     const Counted counted(slow_);
     return Base::write(me, body);
   }
 
  private:
+  enum Kind : bool { kReads, kChanges };
+
   /// An operation on the slow path while it lives.
   class Counted {
     using Count = typename M::template Atomic<u64>;
@@ -224,7 +225,7 @@ class ThreePath : public Optimistic<VersionedLayout<M, Bugs>> {
 
   /// Tries the fast path, and then the middle one. Returns nothing if the operation must take the slow path. Throws
   /// std::bad_alloc if memory is out.
-  template <class Me, class Body>
+  template <Kind kKind, class Me, class Body>
   auto speculate(Me& me, const Body& body) {
     using Value = typename std::invoke_result_t<const Body&, FastTx<M>&>::Value;
     ++me.counters.ops;
@@ -233,10 +234,10 @@ class ThreePath : public Optimistic<VersionedLayout<M, Bugs>> {
       const u64 begins = me.counters.begins;
       me.reclaim.enter();
       for (u64 i = 0; i <= options_.restarts && slow_.load(kRelaxed) == 0 && !done; ++i) {  // relaxed: once decides
-        once<FastTx<M>>(me, body, done, true);
+        once<kKind, FastTx<M>>(me, body, done, true);
       }
       if (!done) {
-        for (u64 i = 0; i <= options_.middle && !done; ++i) once<MiddleTx<M, Bugs>>(me, body, done, false);
+        for (u64 i = 0; i <= options_.middle && !done; ++i) once<kKind, MiddleTx<M, Bugs>>(me, body, done, false);
         me.counters.middle_commits += done.has_value();
       }
       me.reclaim.leave();
@@ -246,7 +247,7 @@ class ThreePath : public Optimistic<VersionedLayout<M, Bugs>> {
     return done;
   }
 
-  template <class Tx, class Me, class Body, class Value>
+  template <Kind kKind, class Tx, class Me, class Body, class Value>
   void once(Me& me, const Body& body, std::optional<Value>& done, bool alone) {
     (void)me.pool->top_up();  // a failure is ignored: only an operation that needs memory must fail
     Tx tx(*me.pool);
@@ -263,7 +264,8 @@ class ThreePath : public Optimistic<VersionedLayout<M, Bugs>> {
       tx.blocks().abandon();
       if (classify(status) == AbortCause::kArena) (void)me.pool->top_up(Pool<M>::kLargestCarved);
     } else if (*attempt) {
-      Base::settle(me, tx.blocks());  // leaves retired blocks to the epochs
+      // A body that only reads retires nothing. Retired blocks are left to the epochs.
+      if constexpr (kKind == kChanges) Base::settle(me, tx.blocks());
       done.emplace(**std::move(attempt));
     } else {
       // No verb of these transactions fails, so memory is out. The slow path finds that, too, and throws.

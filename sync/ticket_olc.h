@@ -1,6 +1,6 @@
 #pragma once
-// `ticket-olc`: olc whose latches are tickets (OPTIK: Guerraoui and Trigonakis, PPoPP 2016). A writer that claims a node
-// draws a ticket and waits until it is served. So writers of a node come in order of arrival.
+// `ticket-olc`: olc whose latches are tickets (OPTIK: Guerraoui and Trigonakis, PPoPP 2016). A writer that claims a
+// node draws a ticket and waits until it is served. So writers of a node come in order of arrival.
 //
 //     | version: 32 | ticket: 32 |
 //
@@ -61,8 +61,8 @@ class TicketLatch {
     const u32 version = version_.load(kAcquire);  // pairs with unlock: the reader sees that writer's stores
     return word_of(version) | (ticket_.is(version) ? 0 : kLocked);
   }
-  /// The fence orders the earlier reads before the load. It pairs with the fences in try_lock and claim: if one of those
-  /// reads saw a writer's store, the load sees its ticket.
+  /// The fence orders the earlier reads before the load. It pairs with the fences in try_lock and claim: if one of
+  /// those reads saw a writer's store, the load sees its ticket.
   [[nodiscard]] bool unchanged(u64 version) const {
     if (held(version)) return true;
     M::acquire_fence();

@@ -66,6 +66,7 @@ class CuckooTable {
   using Key = KeyType;
   static constexpr std::string_view kName = "cuckoo";
   static constexpr bool kOrdered = false;
+  static constexpr bool kNodesFillLines = true;
   static constexpr bool kKeysAreNumbers = true;  // its slots hold parts of a mixed number
   static constexpr bool kBearsScouts = true;     // every loop over unvalidated data is bounded
   using Hand = growing::Hand;
