@@ -419,9 +419,11 @@ def words_of(arguments):
             names.append(word)
             continue
         option, equals, value = word.partition("=")
-        if option not in OPTIONS or (equals == "") != (option == "--quick"):
+        if option not in OPTIONS or (equals and option == "--quick"):
             near = difflib.get_close_matches(option, OPTIONS, 1)
             raise InputError(f"'{word}' has no meaning here; {f'did you mean {near[0]}?' if near else 'there are ' + ', '.join(OPTIONS)}")
+        if value == "" and option != "--quick":
+            raise InputError(f"'{word}' has no value; write {option}={'FOLDER' if option == '--out' else 'VALUE'}")
         if option in given:
             raise InputError(f"{option} is given twice")
         given[option] = value
@@ -454,7 +456,7 @@ def own_points(variants, given):
         if f"--{name}" in given:
             base = replace(base, **{name: count(given[f"--{name}"], f"--{name}")})
     for variant in variants:
-        if not variant[0].isdigit():
+        if not variant[:1].isdigit():
             near = difflib.get_close_matches(variant, EXPERIMENTS, 1)
             raise InputError(f"there is no experiment '{variant}'; {f'did you mean {near[0]}?' if near else 'there are ' + ', '.join(EXPERIMENTS)}"
                              ", and variants such as 16Mi+size=16Mi")

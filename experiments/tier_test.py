@@ -82,10 +82,11 @@ class Words(unittest.TestCase):
                             (["counts", "x"], "'x' is too much"), (["counts", "--keys=3"], "--keys is for variants of your own"),
                             (["16Mi", "--lod=x"], "did you mean --load?"), (["16Mi", "--load=x"], "--load=x: there are prefix-dist, "),
                             (["16Mi", "--fill=x"], "--fill=x: there are order, random"), (["16Mi", "--keys=1.5"], "no whole number from 1"),
-                            (["16Mi", "--rounds=0"], "--rounds='0'"), (["16Mi", "--quick=1"], "'--quick=1' has no meaning"), (["16Mi", "--load"], "'--load' has no"),
+                            (["16Mi", "--rounds=0"], "--rounds='0'"), (["16Mi", "--quick=1"], "'--quick=1' has no meaning"), (["16Mi", "--load"], "write --load=VALUE"),
                             (["16Q"], "'16Q' is no size"), (["0"], "'0' is no size"), (["16Mi+promote=2"], "needs one size="),
                             (["16Mi+"], "needs one size="), (["16Mi+size=1X"], "'1X' is no size"), (["16Mi+size=1Mi,stats=x"], "stats= is ours"),
-                            (["16Mi", "16Mi"], "a variant is given twice"), (["counts", "--quick", "--quick"], "--quick is given twice")):
+                            (["16Mi", "16Mi"], "a variant is given twice"), ([""], "there is no experiment ''"), (["16Mi", "--out="], "write --out=FOLDER"),
+                            (["16Mi", "--out"], "write --out=FOLDER"), (["counts", "--quick", "--quick"], "--quick is given twice")):
             with self.subTest(words=words):
                 done = subprocess.run([sys.executable, "-B", TREE / "experiments/tier.py", "", *words], capture_output=True, text=True, check=False)
                 self.assertEqual((done.stdout, done.returncode), ("", 2))
