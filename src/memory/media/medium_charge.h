@@ -7,7 +7,7 @@
 //
 // The medium transfers one granule after the other: the bucket is the moment from which it is free, and all threads
 // share it. A writer takes the bucket's time at the medium's rate of writes, and a reader at that of reads. So writers
-// slow down readers. Latencies of different threads overlap.
+// slow down readers. Latencies of different threads overlap, as far as each has a processor: a wait keeps its own.
 //
 // What it cannot model: the latency of a load of one cache line, caches of the medium, and the difference between
 // sequential and random access.
@@ -65,8 +65,10 @@ class MediumCharge {
   }
 
  private:
-  static constexpr u64 kTicks = 256;          // a nanosecond
-  static constexpr u64 kYieldsFrom = 20'000;  // ns; a shorter wait does not leave the processor
+  static constexpr u64 kTicks = 256;  // a nanosecond
+  // ns; a shorter wait does not leave the processor. A yield gives another program its slice, some 4 ms: waits of 28 us
+  // that yielded took 4 ms at the median on a busy machine.
+  static constexpr u64 kYieldsFrom = 10'000'000;
 
   static void await(u64 end) {
     for (u64 now = M::now(); now < end; now = M::now()) {

@@ -8,12 +8,17 @@
 namespace latchlab {
 namespace {
 
-/// A machine whose time passes only while it waits.
+/// A machine whose time passes only while it waits, and whose processor another program wants: it has a slice for each
+/// yield.
 struct Waiting : Native {
-  static inline u64 clock = 0;
+  static constexpr u64 kSlice = 4'000'000;
+  static inline u64 clock = 0, yields = 0;
   static u64 now() { return clock; }
   static void pause() { clock += 1; }
-  static void yield() { clock += 100; }
+  static void yield() {
+    clock += kSlice;
+    ++yields;
+  }
 };
 static_assert(Machine<Waiting>);
 
@@ -68,6 +73,15 @@ TEST_CASE("a medium that was idle owes nothing") {
   (void)time_of(charge, Access::kRead, 1 << 20);
   Waiting::clock += 1'000'000;
   CHECK(time_of(charge, Access::kRead, 4096) == 1324);
+}
+
+TEST_CASE("a wait leaves the processor only if it is longer than the slices that others may have meanwhile") {
+  MediumCharge<Waiting> slow({.latency_ns = 100'000, .read_gbps = 1, .write_gbps = 1, .granule = 4096});
+  const u64 yields = Waiting::yields;
+  CHECK(time_of(slow, Access::kRead, 64 << 10) == 165'536);
+  CHECK(Waiting::yields == yields);
+  CHECK(time_of(slow, Access::kWrite, 32'000'000) >= 32'100'000);
+  CHECK(Waiting::yields > yields);
 }
 
 TEST_CASE("a wait ends early by the slack") {
