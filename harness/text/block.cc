@@ -121,17 +121,13 @@ std::string loop_text(const Limits& l) {
 
 /// Returns the lines about two memories.
 std::string far_lines(const TwoMemories& m) {
-  const auto gbps = [](const OrReason<double>& value) { return number_text(value, 1); };
   const std::string kind = m.hwloc         ? fmt::format(" ({} by hwloc)", *m.hwloc)
                            : m.file_system ? fmt::format(" ({})", *m.file_system)
                                            : "";
   std::string text = line(
       "far", fmt::format("{}{}   {} live of {} reserved{}", m.words, kind, bytes_text(m.live), bytes_text(m.reserved),
                          m.locked ? fmt::format(", {} locked", bytes_text(*m.locked)) : ""));
-  text += line("", fmt::format("{}{} ns, {} GB/s read, {} written   near {} ns, {} read, {} written",
-                               m.medium == "modelled" ? "modelled, as measured: " : "", number_text(m.latency_ns, 0),
-                               gbps(m.read_gbps), gbps(m.write_gbps), number_text(m.near_latency_ns, 0),
-                               gbps(m.near_read_gbps), gbps(m.near_write_gbps)));
+  text += line("", speeds_text(m));
   if (!m.near_reads) return text + line("", m.rule + ": inner nodes are near");
   text += line(
       "", fmt::format("{} of the values read were near   {}", m.near_share ? percent(*m.near_share) : "-", m.rule));

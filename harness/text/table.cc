@@ -11,6 +11,7 @@
 #include "harness/config/values.h"
 #include "harness/host/topology.h"
 #include "harness/text/open_loop_text.h"
+#include "src/base/quantity.h"
 #include "workloads/workload.h"
 
 namespace latchlab {
@@ -35,6 +36,9 @@ Words axes_of(const Plan& plan) {
           {"negative", fmt::format("{}", c.negative)},
           {"batch", batch_text(c.batch)},
           {"value-size", fmt::format("{}", c.value_size)},
+          {"near", c.near == 0 ? "-" : count_text(c.near)},
+          {"far", c.far ? c.far->str() : "-"},
+          {"rule", c.far ? c.placement_rule().str() : "-"},
           {"records", grouped(c.records)},
           {"warmup", duration_text(c.warmup_ns)},
           {"time", duration_text(c.time_ns)},
@@ -55,8 +59,9 @@ Words axes_of(const Plan& plan) {
           {"replicate", fmt::format("{}", c.replicate)}};
 }
 
-// The axes index to dist are shown even if all runs agree in them, the others only if runs differ.
-constexpr std::size_t kCommonAxes = 9;
+// The axes index to dist are shown even if all runs agree in them, and so are the memories of values, since a number
+// must not stand without the name of a modelled medium. The others are shown only if runs differ.
+constexpr std::size_t kCommonAxes = 9, kFirstOfMemories = 13, kMemories = 3;
 
 /// Returns the number as text(number), or "-" if it is missing.
 std::string cell(const OrReason<double>& number, const auto& text) { return number ? text(*number) : std::string("-"); }
@@ -74,6 +79,14 @@ std::optional<double> grown_by_warmup(const Config& config, const TrialResult& t
   if (!keys || !trial.throughput || config.workload.name == "insert" || config.records == 0) return std::nullopt;
   const double times = static_cast<double>(*keys) / static_cast<double>(config.records);
   return std::abs(times - 1) < 0.01 ? std::nullopt : std::optional(times);
+}
+
+std::string speeds_text(const TwoMemories& m) {
+  const auto gbps = [](const OrReason<double>& value) { return number_text(value, 1); };
+  return fmt::format("{}{} ns, {} GB/s read, {} written   near {} ns, {} read, {} written",
+                     m.medium == "modelled" ? "modelled, as measured: " : "", number_text(m.latency_ns, 0),
+                     gbps(m.read_gbps), gbps(m.write_gbps), number_text(m.near_latency_ns, 0), gbps(m.near_read_gbps),
+                     gbps(m.near_write_gbps));
 }
 
 std::string_view loaded_by(const Config& config) {
@@ -109,7 +122,8 @@ RunTable::RunTable(const std::vector<Plan>& runs) {
       axes_.emplace_back(words[i].first, widths[i]);
     } else {
       axes_.emplace_back("", 0);
-      if (i < kCommonAxes) {
+      const bool names_memory = i - kFirstOfMemories < kMemories && !values[i].empty();  // it is not "-"
+      if (i < kCommonAxes || names_memory) {
         common_ += fmt::format("{}{}={}", common_.empty() ? "" : "  ", words[i].first, words[i].second);
       }
     }
@@ -131,6 +145,7 @@ std::string RunTable::row(const RunResult& result) {
   const TrialResult& trial = result.trial;
   ++rows_;
   for (const std::string& note : notes_of(trial)) add_note(note);
+  if (trial.memory.far) add_note(fmt::format("{}: {}", trial.memory.far->words, speeds_text(*trial.memory.far)));
   std::string text;
   const Words words = axes_of(result.plan);
   for (std::size_t i = 0; i < axes_.size(); ++i) {

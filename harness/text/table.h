@@ -39,7 +39,7 @@ class RunTable {
   void add_note(const std::string& text);
 
   std::vector<std::pair<std::string, std::size_t>> axes_;  ///< name, width
-  std::string common_;                                     ///< the axes from index to dist in which all runs agree
+  std::string common_;                                     ///< the axes that are shown although all runs agree
   std::vector<std::string> reasons_;
   u32 rows_ = 0;  ///< number of rows so far
   std::vector<Note> notes_;
@@ -47,6 +47,9 @@ class RunTable {
 
 /// Returns the facts that a reader of a result should know beside its numbers, a line each.
 [[nodiscard]] std::vector<std::string> notes_of(const TrialResult& trial);
+
+/// Returns how fast far memory is, and near memory, for people. It says if the medium is modelled.
+[[nodiscard]] std::string speeds_text(const TwoMemories& memories);
 
 /// Returns the number of keys at the start of the measured phase, as a multiple of the records, if it is not about 1.
 /// The warm-up runs the same operations, so it may grow or shrink the index.

@@ -89,6 +89,26 @@ TEST_CASE("a table has a column for an option in which runs differ, unless it ha
   CHECK_THAT(header(olc, quiescent), Contains("reclaim"));
 }
 
+TEST_CASE("a table names the memories of values, and tells how fast they are", "[table]") {
+  RunResult cxl = full_result();
+  cxl.plan.config.value_size = 256;
+  cxl.plan.config.near = 1 << 20;
+  cxl.plan.config.far = MediumOptions::parse("model:cxl,size=4Mi", "--far");
+  RunTable one({cxl.plan});
+  CHECK_THAT(one.header(), Contains("  near=1Mi  far=model:cxl,size=4Mi,lat=200,read=31.5,write=31.5  "
+                                    "rule=near-first,promote=1\n"));
+  RunResult optane = cxl;
+  optane.plan.config.far = MediumOptions::parse("model:optane,size=4Mi", "--far");
+  optane.plan.config.rule = PlacementRule::parse("weighted:0.5", "--rule");
+  optane.trial.memory.far.value->words = optane.plan.config.far->str();
+  RunTable two({cxl.plan, optane.plan});
+  CHECK_THAT(two.header(), Contains("  near=1Mi\n") && Contains("\nfar ") && Contains("  rule "));
+  CHECK_THAT(two.row(cxl), Contains("model:cxl,size=4Mi,lat=200") && Contains("  near-first,promote=1  "));
+  CHECK_THAT(two.row(optane), Contains("model:optane,size=4Mi,lat=305") && Contains("  weighted:0.5  "));
+  CHECK_THAT(two.footer(), Contains("row 2: " + optane.plan.config.far->str() + ": modelled, as measured: "));
+  CHECK_THAT(RunTable({full_result().plan}).header(), !Contains("near="));
+}
+
 TEST_CASE("a table marks insert runs that ended before their records did", "[table]") {
   RunResult result = full_result();
   result.plan.config.workload = Spec::parse("insert");
@@ -186,6 +206,8 @@ TEST_CASE("a block shows how often Accessed bits were cleared", "[table]") {
 TEST_CASE("a table shows each note once, with the numbers of its rows", "[table]") {
   RunResult first = full_result(), second = first, third = first;
   first.trial.key_file = second.trial.key_file = third.trial.key_file = OrReason<KeyFile>::missing("none");
+  for (RunResult* const result : {&first, &second, &third})
+    result->trial.memory.far = OrReason<TwoMemories>::missing("there is one");
   first.trial.health.notes.push_back("the load average was 4.1 before the run");
   third.trial.health.notes.push_back("the load average was 3.75 before the run");
   second.trial.health.notes.push_back("the index was full");
