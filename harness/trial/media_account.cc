@@ -124,9 +124,10 @@ std::string memory_out(std::string_view failure, const Plan& plan, const Measure
   const u64 chunk = (u64{64} << 10) + 2 * u64{plan.config.value_size};
   const bool near = m.far->near_free < chunk, far = m.far->far_free() < chunk;
   if (!far) return ": that of the index, since far memory has room";
-  return fmt::format(": {}far memory {} full, --near={} and --far={}; write fewer --records or larger sizes",
-                     near ? "near and " : "", near ? "are" : "is", count_text(plan.config.near),
-                     plan.config.far->str());
+  const u64 limit = plan.config.near;  // inner nodes have none
+  return fmt::format(": {}far memory {} full, {}--far={}; write fewer --records or larger sizes",
+                     near ? "near and " : "", near ? "are" : "is",
+                     limit == 0 ? "" : fmt::format("--near={} and ", count_text(limit)), plan.config.far->str());
 }
 
 }  // namespace latchlab

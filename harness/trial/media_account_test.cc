@@ -118,6 +118,15 @@ TEST_CASE("a run without memory says which one is out", "[account]") {
         ": near and far memory are full, --near=1Mi and --far=model:cxl,size=8Mi,lat=1,read=1,write=1; write fewer "
         "--records or larger sizes");
   CHECK_THAT(out(1 << 20, 200), Catch::StartsWith(": far memory is full, "));
+  Plan leaves = plan_with("node:0,size=8Mi", {0});
+  leaves.config.near = 0;
+  Measurement m;
+  m.far = FarUse();
+  m.far.value->memory.memory.limit = MemoryBudget(u64{8} << 20);
+  REQUIRE(m.far.value->memory.memory.limit.charge(u64{8} << 20));
+  m.far.value->near_free = 1 << 20;
+  CHECK(memory_out(kMemoryRanOut, leaves, m) ==
+        ": far memory is full, --far=node:0,size=8Mi; write fewer --records or larger sizes");
   CHECK(out(100, 1 << 20) == ": that of the index, since far memory has room");
   CHECK(memory_out("no such thing", plan, Measurement()).empty());
   CHECK(memory_out(kMemoryRanOut, plan, Measurement()).empty());  // values have one memory
