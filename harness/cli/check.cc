@@ -40,6 +40,7 @@ u32 bits_of(const Spec& keys) { return keys.name == "u16" ? 16 : keys.name == "u
 
 // Bytes for each default record: for the index, its growth, and the requests and the tally of the harness.
 constexpr u64 kRoomPerKey = 128;
+constexpr u64 kLeafBytes = 32;  // about, of a far leaf of one pair
 
 /// Returns the bytes of a value in the store at least; 0 if it is a word in the index.
 u64 stored_bytes(const Config& config) { return config.sized() && config.value_size > 7 ? config.value_size + 8 : 0; }
@@ -82,6 +83,8 @@ u64 default_records(const Config& config, u64 memory_available) {
     // Half of the values that would fit: blocks are larger than values, and some wait to be freed.
     fits = std::min(left / 4 / kRoomPerKey, most_in_two_memories(config) / 2);
   }
+  if (config.far && config.placement_rule().kind == PlacementKind::kLeaves)
+    fits = std::min(fits, config.far->size / kLeafBytes / 2);
   // A round number, so that machines of the same size use the same one although their free memory differs slightly.
   const u64 step = fits > 1'000'000 ? 1'000'000 : !two || fits > 10'000 ? 10'000 : 1;
   return std::clamp(fits / step * step, two ? u64{1} : u64{10'000}, kMostDefaultRecords);

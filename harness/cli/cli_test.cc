@@ -165,6 +165,15 @@ TEST_CASE("by default as many values are loaded as half of two memories holds", 
   CHECK(records("1G", "node:1,size=63G", "weighted:1") == 14'000'000);
 }
 
+TEST_CASE("by default as many far leaves are made as half of far memory holds, or the machine", "[cli]") {
+  const auto records = [](const std::string& size) {
+    return runs({"--index=art", "--rule=leaves", "--far=node:1,size=" + size}).runs[0].config.records;
+  };
+  CHECK(records("32Mi") == 520'000);
+  CHECK(records("1Mi") == 10'000);
+  CHECK(records("60G") == runs({"--index=art"}).runs[0].config.records);
+}
+
 TEST_CASE("the option --topology plans runs for the processors, nodes and memory of another machine", "[cli]") {
   const RunCommand command = runs({"--topology=pack:4 numa:2 core:3 pu:1", "--pin=socket:3", "--threads-per=cluster",
                                    "--mem=interleave", "--threads=3"});
