@@ -1,7 +1,10 @@
 #include "harness/cli/check.h"
 
 #include <algorithm>
+#include <filesystem>
 #include <memory>
+#include <optional>
+#include <system_error>
 #include <utility>
 
 #include <fmt/format.h>
@@ -16,6 +19,7 @@
 #include "harness/host/pmu_events.h"
 #include "src/base/error.h"
 #include "src/memory/accessed_bits.h"
+#include "src/memory/media/file_system.h"
 #include "workloads/distribution.h"
 #include "workloads/keys.h"
 #include "workloads/mix.h"
@@ -48,10 +52,20 @@ u64 stored_bytes(const Config& config) { return config.sized() && config.value_s
 /// Returns true if values have a near and a far memory.
 bool has_two_memories(const Config& config) { return config.far && config.near != 0 && stored_bytes(config) != 0; }
 
-/// Returns the bytes of two memories that are this machine's.
-u64 local_bytes(const Config& config) {
-  return config.near + (config.far->kind == MediumKind::kModel ? config.far->size : 0);
+/// Returns true if far memory is a folder; a DAX device is none, and stands in one of a tmpfs.
+bool far_is_folder(const MediumOptions& far) {
+  std::error_code failed;
+  return far.kind == MediumKind::kFile && std::filesystem::is_directory(far.path, failed);
 }
+/// Returns true if far memory is this machine's: a model's, or that of a tmpfs.
+bool far_is_local(const MediumOptions& far) {
+  if (!far_is_folder(far)) return far.kind == MediumKind::kModel;
+  const std::optional<FileSystem> files = file_system_of(far.path);
+  return files && files->is_memory;
+}
+
+/// Returns the bytes of two memories that are this machine's.
+u64 local_bytes(const Config& config) { return config.near + (far_is_local(*config.far) ? config.far->size : 0); }
 
 /// Returns the share of the keys whose new values are far, however much near memory has room for.
 double always_far(const PlacementRule& rule) { return rule.kind == PlacementKind::kFarFirst ? 1 : 1 - rule.share; }
@@ -239,13 +253,20 @@ void check_media(const Config& config, const Topology& topology, u64 memory_avai
         fmt::format("{}: {}; {} of memory are available{}", what, size_text(bytes), size_text(available), where));
   };
   check("--near", config.near, memory_available, "");
-  if (far.kind == MediumKind::kModel) {
-    check(fmt::format("--far={} lies in this machine's memory, as --near does", far.str()), local_bytes(config),
-          memory_available, "");
+  if (far_is_local(far)) {
+    check(
+        fmt::format("--far={} lies in this machine's memory{}", far.str(), config.near == 0 ? "" : ", as --near does"),
+        local_bytes(config), memory_available, "");
+  }
+  if (far.kind == MediumKind::kNode) check_node(far.node, usable_nodes(topology), topology, "--far=" + far.str());
+  if (!topology.this_system) return;
+  if (far_is_folder(far)) {
+    std::error_code failed;
+    const std::filesystem::space_info room = std::filesystem::space(far.path, failed);
+    const bool is_told = !failed && room.capacity != 0;  // a ramfs has no size
+    if (is_told) check("--far=" + far.str(), far.size, room.available, " in its folder");
   }
   if (far.kind != MediumKind::kNode) return;
-  check_node(far.node, usable_nodes(topology), topology, "--far=" + far.str());
-  if (!topology.this_system) return;
   const PagePlacement there{.kind = PagePlacement::Kind::kBind, .nodes = {far.node}};
   check("--far=" + far.str(), far.size, available_memory_on(there), fmt::format(" on node {}", far.node));
 }

@@ -1,8 +1,10 @@
 #include "harness/cli/cli.h"
 
 #include <algorithm>
+#include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <optional>
 #include <string>
 #include <variant>
 
@@ -10,6 +12,7 @@
 
 #include "harness/cli/cli_testing.h"
 #include "harness/commands/list.h"
+#include "src/memory/media/file_system.h"
 #include "src/testing/catch.h"
 #include "src/testing/temporary_file.h"
 #include "workloads/workload.h"
@@ -172,6 +175,17 @@ TEST_CASE("by default as many far leaves are made as half of far memory holds, o
   CHECK(records("32Mi") == 520'000);
   CHECK(records("1Mi") == 10'000);
   CHECK(records("60G") == runs({"--index=art"}).runs[0].config.records);
+}
+
+TEST_CASE("the memory of a tmpfs is this machine's, and its folder may have less", "[cli]") {
+  const std::optional<FileSystem> files = file_system_of("/dev/shm");
+  if (!files || !files->is_memory) return;
+  const auto why = [](const std::string& size) {
+    return error_of({"--value-size=992", "--near=2G", "--rule=weighted:0.5", "--far=file:/dev/shm,size=" + size});
+  };
+  CHECK(contains(why("7G"), "lies in this machine's memory, as --near does: 9.0 GB; 8.6 GB of memory are available"));
+  const u64 room = std::filesystem::space("/dev/shm").available;
+  if (room < u64{6} << 30) CHECK(contains(why("6G"), "--far=file:/dev/shm,size=6G: 6.0 GB; "));
 }
 
 TEST_CASE("the option --topology plans runs for the processors, nodes and memory of another machine", "[cli]") {
