@@ -85,6 +85,7 @@ TEST_CASE("what does not go with a modelled machine is refused in one line", "[c
   for (const auto& [args, part] : std::vector<std::pair<Lines, std::string>>{
            {{"--threads=57"}, "--threads: haswell-ep has 56 hardware threads for 57"},
            {{"--value-size=100"}, "--value-size: the store of sized values is not modelled"},
+           {{"--rule=leaves", "--far=node:0,size=1G"}, "--far: the caches of a modelled machine know no media"},
            {{"--clear-accessed=1s"}, "--clear-accessed: "},
            {{"--pmu=core"}, "--pmu: "},
            {{"--profile=x.svg"}, "--profile: "},

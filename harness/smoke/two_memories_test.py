@@ -30,9 +30,9 @@ class TwoMemories(Runs):
         self.assertEqual((done.returncode, done.stdout, done.stderr.count("\n")), (2, "", 1), done)
         return done.stderr
 
-    def on_node(self, *arguments, **process):
-        """Returns the document of a run whose far memory is node 0."""
-        words = ["--json", *VALUES, "--far=node:0,size=32Mi", "--threads=1", *SHORT, *arguments]
+    def on_node(self, *arguments, what=VALUES, **process):
+        """Returns the document of a run whose far memory is node 0. `what`: the index, and which of it is far."""
+        words = ["--json", *what, "--far=node:0,size=32Mi", "--threads=1", *SHORT, *arguments]
         done = subprocess.run([HARNESS, *words], capture_output=True, text=True, timeout=300, check=False, **process)
         skip_if_lacking(done.stderr)
         if "does not let this process place memory" in done.stderr:
@@ -79,6 +79,22 @@ class TwoMemories(Runs):
         if document["machine"]["numa_nodes"] == 1:
             self.assertIn("near and far memory are the same node, 0: they differ in no speed", document["health"]["notes"])
         self.assertEqual(document["memory"]["far"]["observed"]["shares"], [{"node": 0, "share": 1.0}])
+
+    def test_leaves_are_far_and_a_result_says_so(self):
+        leaves = ["--index=art", "--sync=olc", "--rule=leaves"]
+        for workload in ("lookup", "mix:insert=50,erase=50"):
+            with self.subTest(workload=workload):
+                document = self.on_node(f"--workload={workload}", what=leaves)
+                far = document["memory"]["far"]
+                self.assertEqual((far["medium"], far["rule"]), ("node", "leaves"))
+                self.assertIsNone(far["near_limit_bytes"])
+                self.assertIsNone(far["far_reads"])
+                self.assertGreater(far["latency_ns"], 0)
+        loaded = self.on_node("--workload=lookup", what=leaves)
+        records = loaded["config"]["records"]
+        # A leaf has a key and a value. Few values are in inner nodes, since the keys are random.
+        self.assertGreater(loaded["memory"]["far"]["live_bytes"], records * 14)
+        self.assertIn("leaves: inner nodes are near", run("--far=node:0,size=32Mi", *leaves, "--threads=1", *SHORT).stdout)
 
 
 if __name__ == "__main__":
