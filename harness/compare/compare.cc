@@ -278,6 +278,12 @@ void refuse_mixed_media(const std::vector<ResultSet>& sets) {
     }
   }
   if (modelled == nullptr || real == nullptr) return;
+  if (modelled == real) {
+    throw InputError(
+        fmt::format("compare: '{}' has results of a modelled medium and of a real one as far memory; --mix "
+                    "compares them all the same",
+                    real->name));
+  }
   throw InputError(fmt::format(
       "compare: the far memory of '{}' is a modelled medium and that of '{}' a real one; a ratio of the two would say "
       "more of the model than of what differs; --mix compares them all the same",

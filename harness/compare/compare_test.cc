@@ -83,6 +83,11 @@ TEST_CASE("a modelled medium is compared with modelled ones, and not with a real
   const std::string why = testing::refusal([&] { (void)compare({with(a, "node"), with(b, "modelled")}, 1, 0); });
   CHECK_THAT(why, Contains("compare: the far memory of 'B' is a modelled medium and that of 'A' a real one"));
   CHECK(only(compare({with(a, "node"), with(b, "modelled")}, 1, 0, true)).variants[1].verdict == "slower");
+  ResultSet both = with(b, "node");
+  both.documents.front()["memory"]["far"]["medium"] = "modelled";
+  CHECK(testing::refusal([&] { (void)compare({a, both}, 1, 0); }) ==
+        "compare: 'B' has results of a modelled medium and of a real one as far memory; --mix compares them all the "
+        "same");
 }
 
 TEST_CASE("runs with one memory stand beside runs with two, and each says so") {
