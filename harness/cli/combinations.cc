@@ -4,6 +4,7 @@
 
 #include "src/base/error.h"
 #include "src/machine/native.h"
+#include "src/memory/page_source.h"
 #include "src/memory/values.h"
 #include "workloads/distribution.h"
 #include "workloads/mix.h"
@@ -204,6 +205,19 @@ std::string no_station(const Combination& point) {
   return "";
 }
 
+/// Returns why one of two memories would stay empty: memory comes in whole pages.
+std::string no_huge_page(const Config& config) {
+  if (config.huge_pages != HugePages::kThp) return "";
+  const auto small = [](std::string_view what) {
+    return fmt::format(
+        "{}: a huge page has 2Mi, so nothing would lie there; write a size of 2Mi or more, or "
+        "--hugepages=none",
+        what);
+  };
+  if (config.near != 0 && config.near < kHugePageBytes) return small("--near");
+  return config.far->size < kHugePageBytes ? small("--far") : "";
+}
+
 /// Returns why leaves cannot be far.
 std::string no_far_leaves(const Combination& point) {
   const Config& config = point.config;
@@ -219,7 +233,7 @@ std::string no_far_leaves(const Combination& point) {
            "node:N,size=BYTES or file:FOLDER,size=BYTES";
   }
   if (point.plan.model) return "--far: the caches of a modelled machine know no media; leave it out";
-  return "";
+  return no_huge_page(config);
 }
 
 /// Returns why --far, --near and --rule do not go with each other or with the rest.
@@ -241,7 +255,7 @@ std::string no_tiers(const Combination& point) {
                        config.value_size);
   if (config.placement_rule().kind == PlacementKind::kSecondTouch)
     return "--rule: second-touch drops values, which an index must keep; only a cache may have it";
-  return "";
+  return no_huge_page(config);
 }
 
 /// Returns why --dist or --churn do not go with the workload.
