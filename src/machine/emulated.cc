@@ -120,6 +120,12 @@ u64 Emulated::now() {
           .count());
 }
 
+u32 Emulated::node() {
+  static constinit std::atomic<u32> threads{0};
+  thread_local const u32 mine = threads.fetch_add(1, kRelaxed) % 2;  // relaxed: it only counts
+  return mine;
+}
+
 void* Emulated::allocate(std::size_t bytes, std::size_t alignment) {
   return bytes >= kLineBytes && alignment > alignof(std::max_align_t)
              ? std::aligned_alloc(kLineBytes, (bytes + kLineBytes - 1) & ~(kLineBytes - 1))

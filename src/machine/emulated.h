@@ -195,6 +195,9 @@ struct Emulated : Cells<Emulated>, SoftwareTransactions<&EmulatedThread::mine> {
   static void pause();
   static void yield();
   static u64 now();
+  /// Makes believe that there are two nodes, with every other thread on each. It asks no processor, since a sanitizer
+  /// lane shall take both on any machine.
+  static u32 node();
   static void full_fence() { std::atomic_thread_fence(kSeqCst); }      // pairs with itself
   static void acquire_fence() { std::atomic_thread_fence(kAcquire); }  // pairs with release_fence
   static void release_fence() { std::atomic_thread_fence(kRelease); }  // pairs with acquire_fence

@@ -123,7 +123,8 @@ concept Machine = requires(typename M::template Atomic<u64>& a, void* p, void (*
   { M::wait_until(a, done) } -> std::same_as<u64>;  // the only legal way to spin: bounded, then yields
   M::pause();                                       // a hint inside a backoff; aborts a transaction
   M::yield();
-  { M::now() } -> std::same_as<u64>;  // nanoseconds since a fixed moment
+  { M::now() } -> std::same_as<u64>;   // nanoseconds since a fixed moment
+  { M::node() } -> std::same_as<u32>;  // the NUMA node where the calling thread runs; may take as long as a cache miss
   M::acquire_fence();
   M::release_fence();
   // Each of two threads stores, fences and loads the other's word. Then at least one load sees the other's store, if

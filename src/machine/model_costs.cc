@@ -82,6 +82,11 @@ u64 ModelCosts::wake(u32 fiber, u64 asleep, u64 stored) {
   return model_.wake(thread_of(fiber), asleep, stored);
 }
 
+u32 ModelCosts::node(u32 fiber) {
+  const u32 thread = thread_of(fiber);
+  return thread == kNoThread ? 0 : model_.node(thread);
+}
+
 u64 ModelCosts::begin_operation(u32 fiber, u64 clock) {
   return takes_time(fiber) ? note_ended(model_.begin_operation(thread_of(fiber), clock)) : 0;
 }

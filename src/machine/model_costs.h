@@ -40,6 +40,7 @@ class ModelCosts final : public Costs {
   u64 cost(const FiberStep& step) override;
   u64 reference(const FiberReference& reference) override;
   u64 wake(u32 fiber, u64 asleep, u64 stored) override;
+  u32 node(u32 fiber) override;
   u64 begin_operation(u32 fiber, u64 clock) override;
   u64 trap(u32 fiber, KernelCall call, u64 clock) override;
   std::span<const EndedTransaction> ended() override { return ended_; }

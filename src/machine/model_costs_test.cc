@@ -98,6 +98,18 @@ TEST_CASE("model costs: what a server does takes time, and the fiber between it 
   CHECK(of_server > 400);
 }
 
+TEST_CASE("model costs: the node of a fiber is the cluster of its thread, that of the watcher 0", "[machine]") {
+  OnHaswell machine({0, 7, 14, 27});
+  u32 nodes[4] = {};
+  (void)machine.run([&](u32 fiber) { nodes[fiber] = Modelled::node(); });
+  CHECK(nodes[0] == 0);
+  CHECK(nodes[1] == 1);
+  CHECK(nodes[2] == 2);
+  CHECK(nodes[3] == 3);
+  CHECK(machine.costs.node(4) == 0);
+  CHECK(Modelled::node() == 0);
+}
+
 TEST_CASE("model costs: a hot counter is slower with threads and with distance", "[machine]") {
   const u64 alone = ns_of_additions({0}, true);
   CHECK(ns_of_additions(first_places(56), false) < 3 * alone);

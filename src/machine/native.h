@@ -86,6 +86,11 @@ struct Native : Cells<Native> {
         std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch())
             .count());
   }
+  /// Asks the kernel's vDSO. Without an answer it is node 0.
+  static u32 node() {
+    unsigned node = 0;
+    return getcpu(nullptr, &node) == 0 ? node : 0;
+  }
   static void full_fence() { std::atomic_thread_fence(kSeqCst); }      // pairs with itself
   static void acquire_fence() { std::atomic_thread_fence(kAcquire); }  // pairs with release_fence
   static void release_fence() { std::atomic_thread_fence(kRelease); }  // pairs with acquire_fence

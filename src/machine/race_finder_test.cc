@@ -42,6 +42,17 @@ TEST_CASE("race finder: finds a lost update, and none if the update is atomic", 
   CHECK(good.schedules == 2000);
 }
 
+struct Nodes {
+  void fiber(u32 id) { expect(Simulated::node() == id % 2, "another node"); }
+  std::string check() { return Simulated::node() == 0 ? "" : "a node outside of virtual time"; }
+};
+
+TEST_CASE("race finder: every other fiber is on the second of two nodes", "[race]") {
+  const auto report = find_races<Nodes>({.schedules = 10, .fibers = 4});
+  INFO(report.str());
+  CHECK(report.failures == 0);
+}
+
 /// Fibers that ask a server for a number each, and wait for it. The server watches all of their words at once.
 template <bool kStops>
 struct Served {

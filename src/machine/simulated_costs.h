@@ -63,6 +63,8 @@ class Costs {
   virtual u64 cost(const FiberStep& step) = 0;
   /// Returns the time at which a fiber that has waited since `asleep` notices a store made at `stored`.
   virtual u64 wake(u32 fiber, u64 asleep, u64 stored) = 0;
+  /// Returns the NUMA node of a fiber. The race finder has two nodes, with every other fiber on each.
+  virtual u32 node(u32 fiber) { return fiber % 2; }
 
   // The hooks of a modelled world.
 

@@ -157,6 +157,8 @@ class VirtualWorld {
   static void await_turn() { get_unchecked().await_turn(*me); }
   /// Returns the time in nanoseconds.
   u64 now() { return current().clock / kTicksPerNs; }
+  /// Returns the node of the running fiber; 0 outside virtual time.
+  u32 node() { return me ? costs_->node(me->id) : 0; }
   /// Returns the number of the running fiber; 0 outside virtual time.
   u32 fiber() { return current().id; }
 

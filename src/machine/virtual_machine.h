@@ -41,6 +41,7 @@ struct VirtualMachine : Cells<Self>, SoftwareTransactions<&WorldOfSelf::get> {
   static void yield() { WorldOfSelf::get().pass(Event::kYield); }
   /// Returns virtual nanoseconds.
   static u64 now() { return WorldOfSelf::get().now(); }
+  static u32 node() { return WorldOfSelf::get().node(); }
   static void full_fence() {}
   static void acquire_fence() {}
   static void release_fence() {}

@@ -356,6 +356,8 @@ void Model::unmapped(u64 address, u64 bytes) {
   }
 }
 
+u32 Model::node(u32 thread) const { return state_->threads[thread].cluster; }
+
 void Model::loaded(u32 thread, u64 address, u64 bytes) {
   State& s = *state_;
   const u32 cluster = s.threads[thread].cluster;

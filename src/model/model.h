@@ -110,6 +110,9 @@ class Model {
   /// Tells that a thread has written these bytes outside virtual time, as loading does. The pages are present then.
   void loaded(u32 thread, u64 address, u64 bytes);
 
+  /// Returns the NUMA node of a thread, which is its cluster.
+  [[nodiscard]] u32 node(u32 thread) const;
+
   // The account (account.h), of the time from its begin to its end.
 
   /// Begins the account anew at this moment, in which all threads are idle. No transaction may run.
