@@ -9,6 +9,7 @@ latchlab_add_policy(mutex        HEADER sync/mutex.h        TYPE Mutex    VARIAN
 latchlab_add_policy(spin         HEADER sync/spin.h         TYPE Spin     VARIANT)
 latchlab_add_policy(ticket       HEADER sync/ticket.h       TYPE Ticket   VARIANT)
 latchlab_add_policy(mcs          HEADER sync/mcs.h          TYPE Mcs      VARIANT)
+latchlab_add_policy(cna          HEADER sync/cna.h          TYPE Cna      VARIANT)
 latchlab_add_policy(reciprocating HEADER sync/reciprocating.h TYPE Reciprocating VARIANT)
 latchlab_add_policy(hapax        HEADER sync/hapax.h         TYPE Hapax    VARIANT)
 latchlab_add_policy(combine      HEADER sync/combine.h      TYPE Combine  VARIANT)
@@ -42,7 +43,7 @@ if(LATCHLAB_MACHINE STREQUAL "Native")
 endif()
 
 # Policies for an index whose nodes have no room for a version: all whose locks or versions are elsewhere.
-set(outside none atomic mutex spin ticket mcs reciprocating hapax combine ffwd rwspin shared_mutex bravo tbb-rw hle rtm adaptive tbb-spec tbb-spec-rw striped seq)
+set(outside none atomic mutex spin ticket mcs cna reciprocating hapax combine ffwd rwspin shared_mutex bravo tbb-rw hle rtm adaptive tbb-spec tbb-spec-rw striped seq)
 
 latchlab_add_index(art           HEADER indexes/art/art.h              TYPE Art           KEYS u64 bytes)
 latchlab_add_index(btree         HEADER indexes/btree/btree.h          TYPE BTree         KEYS u64 bytes)

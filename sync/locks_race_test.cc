@@ -1,9 +1,10 @@
 // The global locks on the race finder: no fiber sees half an operation, readers of shared locks are inside together,
-// `ticket`, `mcs`, `hapax` and `combine` serve in order of arrival, `reciprocating` lets each thread overtake once, and
-// `combine` runs the operations of others.
+// `ticket`, `mcs`, `hapax` and `combine` serve in order of arrival, `reciprocating` lets each thread overtake once,
+// `cna` stays on a NUMA node for a while, and `combine` runs the operations of others.
 #include <array>
 
 #include "sync/bravo.h"
+#include "sync/cna.h"
 #include "sync/combine.h"
 #include "sync/hapax.h"
 #include "sync/hle.h"
@@ -26,6 +27,7 @@ TEST_CASE("Races: every global lock keeps operations apart", "[race]") {
   check_no_race<WriteAndRead<SharedMutex<Simulated>>>();
   check_no_race<WriteAndRead<Ticket<Simulated>>>();
   check_no_race<WriteAndRead<Mcs<Simulated>>>();
+  check_no_race<WriteAndRead<Cna<Simulated>>>();
   check_no_race<WriteAndRead<Reciprocating<Simulated>>>();
   check_no_race<WriteAndRead<Hapax<Simulated>>>();
   check_no_race<WriteAndRead<Bravo<Simulated>>>();
@@ -204,6 +206,81 @@ TEST_CASE("Races: under reciprocating a fiber overtakes each that waits at most 
   check_no_race<Overtaking<Reciprocating, 1>>();
   CHECK(fails_with<Overtaking<Reciprocating, 0>>("a fiber overtook another too often"));
   CHECK(fails_with<Overtaking<Spin, 1>>("a fiber overtook another too often"));
+}
+
+using BugsOfCna = cna::BugFlags<bool>;
+
+/// `cna` whose threads aside wait for kMost handovers.
+template <class M, u32 kMost>
+struct SmallCna : OneLock<M, CnaLock<M, kMost, BugsOfCna>, typename CnaLock<M, kMost, BugsOfCna>::Guard> {
+  static constexpr std::string_view kName = "cna";
+  using Learned = typename CnaLock<M, kMost, BugsOfCna>::Place;
+  using SmallCna::OneLock::OneLock;
+};
+template <class M>
+using PatientCna = SmallCna<M, 1u << 16>;
+template <class M>
+using CnaOfOne = SmallCna<M, 1>;
+template <class M>
+using CnaOfThree = SmallCna<M, 3>;
+template <class M>
+using CnaOfFive = SmallCna<M, 5>;
+
+TEST_CASE("Races: cna keeps operations apart when threads aside get in front early", "[race]") {
+  check_no_race<WriteAndRead<CnaOfOne<Simulated>>>();
+  check_no_race<WriteAndRead<CnaOfThree<Simulated>>>();
+}
+
+/// `cna` on a machine with one node.
+template <class M>
+struct OneNode : M {
+  static u32 node() { return 0; }
+};
+template <class M>
+using CnaOnOneNode = Cna<OneNode<M>>;
+
+TEST_CASE("Races: under cna a fiber of another node is overtaken for some handovers, and one of the same node never",
+          "[race]") {
+  check_no_race<Overtaking<CnaOfOne, 1>>();
+  check_no_race<Overtaking<CnaOfThree, 2>>();
+  CHECK(fails_with<Overtaking<CnaOfThree, 1>>("a fiber overtook another too often"));
+  CHECK(fails_with<Overtaking<CnaOfFive, 2>>("a fiber overtook another too often"));
+  check_no_race<InOrder<CnaOnOneNode, true>>();
+}
+
+/// Fibers that count how often the lock moves from one node to the other, over all schedules.
+template <class P>
+struct Moves : Crew<P> {
+  static inline u64 moves = 0;
+  u32 node = 0;
+
+  void fiber(u32 id) {
+    for (u32 turn = 0; turn < 2 * kTurns; ++turn) {
+      this->house.policy.write(this->threads[id], [&](auto&) -> Attempt<int> {
+        moves += node != Simulated::node();
+        node = Simulated::node();
+        Simulated::pause();
+        return 0;
+      });
+    }
+  }
+  std::string check() { return ""; }
+};
+
+TEST_CASE("Races: under cna the lock moves between nodes less often than under mcs", "[race]") {
+  check_no_race<Moves<Cna<Simulated>>>();
+  check_no_race<Moves<Mcs<Simulated>>>();
+  CAPTURE(Moves<Cna<Simulated>>::moves, Moves<Mcs<Simulated>>::moves);
+  CHECK(Moves<Cna<Simulated>>::moves < Moves<Mcs<Simulated>>::moves / 4 * 3);
+}
+
+TEST_CASE("Seeded bugs: threads aside, their last guard and their link under cna are found", "[race]") {
+  for (bool* const bug : {&BugsOfCna::kForgetAside, &BugsOfCna::kKeepLast, &BugsOfCna::kKeepLink}) {
+    const Seeded seeded(*bug);
+    const RaceReport report = find_races<WriteAndRead<PatientCna<Simulated>>>(kSearch);
+    UNSCOPED_INFO(report.str());
+    CHECK(report.failures > 0);
+  }
 }
 
 /// Fibers that count which of them runs an operation, where each may run kMost operations of others in a row.

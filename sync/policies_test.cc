@@ -14,6 +14,7 @@
 #include "sync/adaptive.h"
 #include "sync/atomic.h"
 #include "sync/bravo.h"
+#include "sync/cna.h"
 #include "sync/combine.h"
 #include "sync/concepts.h"
 #include "sync/ffwd.h"
@@ -45,9 +46,9 @@ namespace {
 template <class M>
 constexpr bool kRunsOn =
     Policy<None<M>> && Policy<OneAtomic<M>> && Policy<Mutex<M>> && Policy<Spin<M>> && Policy<Ticket<M>> &&
-    Policy<Mcs<M>> && Policy<Reciprocating<M>> && Policy<Hapax<M>> && Policy<Bravo<M>> && Policy<Combine<M>> &&
-    Policy<Ffwd<M>> && Policy<RwSpin<M>> && Policy<SharedMutex<M>> && Policy<Rtm<M>> && Policy<Olc<M>> &&
-    Policy<Rowex<M>> && Policy<Striped<M>> && Policy<Seq<M>>;
+    Policy<Mcs<M>> && Policy<Cna<M>> && Policy<Reciprocating<M>> && Policy<Hapax<M>> && Policy<Bravo<M>> &&
+    Policy<Combine<M>> && Policy<Ffwd<M>> && Policy<RwSpin<M>> && Policy<SharedMutex<M>> && Policy<Rtm<M>> &&
+    Policy<Olc<M>> && Policy<Rowex<M>> && Policy<Striped<M>> && Policy<Seq<M>>;
 static_assert(kRunsOn<Native> && kRunsOn<Emulated> && kRunsOn<Simulated>);
 static_assert(Policy<TbbRw<Native>> && Policy<TbbSpec<Native>> && Policy<TbbSpecRw<Native>>);
 
@@ -152,6 +153,7 @@ void check_exclusion_on() {
   check_exclusion<Spin<M>>();
   check_exclusion<Ticket<M>>("ticket", kFairWrites);
   check_exclusion<Mcs<M>>("mcs", kFairWrites);
+  check_exclusion<Cna<M>>("cna", kFairWrites);
   check_exclusion<Reciprocating<M>>("reciprocating", kFairWrites);
   check_exclusion<Hapax<M>>("hapax", kFairWrites);
   check_exclusion<Combine<M>>("combine", kFairWrites);
@@ -292,10 +294,10 @@ TEST_CASE("Under none and atomic one thread may write, and atomic adds once per 
 TEST_CASE("Policies of one lock say that writers take turns, and those that elide or latch nodes do not") {
   static_assert(Mutex<Native>::kWritersTakeTurns && Spin<Native>::kWritersTakeTurns &&
                 Ticket<Native>::kWritersTakeTurns);
-  static_assert(Mcs<Native>::kWritersTakeTurns && Reciprocating<Native>::kWritersTakeTurns &&
-                Hapax<Native>::kWritersTakeTurns && Bravo<Native>::kWritersTakeTurns &&
-                Combine<Native>::kWritersTakeTurns && RwSpin<Native>::kWritersTakeTurns &&
-                SharedMutex<Native>::kWritersTakeTurns);
+  static_assert(Mcs<Native>::kWritersTakeTurns && Cna<Native>::kWritersTakeTurns &&
+                Reciprocating<Native>::kWritersTakeTurns && Hapax<Native>::kWritersTakeTurns &&
+                Bravo<Native>::kWritersTakeTurns && Combine<Native>::kWritersTakeTurns &&
+                RwSpin<Native>::kWritersTakeTurns && SharedMutex<Native>::kWritersTakeTurns);
   static_assert(TbbRw<Native>::kWritersTakeTurns);
   static_assert(!Rtm<Native>::kWritersTakeTurns && !Hle<Native>::kWritersTakeTurns &&
                 !Adaptive<Native>::kWritersTakeTurns);
@@ -389,6 +391,7 @@ TEST_CASE("Under the other locks readers exclude each other too") {
   check_readers_exclude<Spin<Native>>();
   check_readers_exclude<Ticket<Native>>();
   check_readers_exclude<Mcs<Native>>();
+  check_readers_exclude<Cna<Native>>();
   check_readers_exclude<Reciprocating<Native>>();
   check_readers_exclude<Hapax<Native>>();
   check_readers_exclude<Combine<Native>>();
@@ -469,6 +472,7 @@ TEST_CASE("Running out of memory throws and leaves the lock free") {
   check_out_of_memory<Spin<Native>>();
   check_out_of_memory<Ticket<Native>>();
   check_out_of_memory<Mcs<Native>>();
+  check_out_of_memory<Cna<Native>>();
   check_out_of_memory<Reciprocating<Native>>();
   check_out_of_memory<Hapax<Native>>();
   check_out_of_memory<Combine<Native>>();
@@ -585,6 +589,7 @@ TEST_CASE("Policies without options refuse them") {
   check_takes_no_options<Spin<Native>>();
   check_takes_no_options<Ticket<Native>>();
   check_takes_no_options<Mcs<Native>>();
+  check_takes_no_options<Cna<Native>>();
   check_takes_no_options<Reciprocating<Native>>();
   check_takes_no_options<Hapax<Native>>();
   check_takes_no_options<Combine<Native>>();
