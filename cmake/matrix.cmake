@@ -12,6 +12,7 @@ latchlab_add_policy(mcs          HEADER sync/mcs.h          TYPE Mcs      VARIAN
 latchlab_add_policy(cna          HEADER sync/cna.h          TYPE Cna      VARIANT)
 latchlab_add_policy(reciprocating HEADER sync/reciprocating.h TYPE Reciprocating VARIANT)
 latchlab_add_policy(hapax        HEADER sync/hapax.h         TYPE Hapax    VARIANT)
+latchlab_add_policy(gcr          HEADER sync/gcr.h          TYPE Gcr      VARIANT)
 latchlab_add_policy(combine      HEADER sync/combine.h      TYPE Combine  VARIANT)
 latchlab_add_policy(ffwd         HEADER sync/ffwd.h         TYPE Ffwd     VARIANT)
 latchlab_add_policy(rwspin       HEADER sync/rwspin.h       TYPE RwSpin)
@@ -43,7 +44,7 @@ if(LATCHLAB_MACHINE STREQUAL "Native")
 endif()
 
 # Policies for an index whose nodes have no room for a version: all whose locks or versions are elsewhere.
-set(outside none atomic mutex spin ticket mcs cna reciprocating hapax combine ffwd rwspin shared_mutex bravo tbb-rw hle rtm adaptive tbb-spec tbb-spec-rw striped seq)
+set(outside none atomic mutex spin ticket mcs cna reciprocating hapax gcr combine ffwd rwspin shared_mutex bravo tbb-rw hle rtm adaptive tbb-spec tbb-spec-rw striped seq)
 
 latchlab_add_index(art           HEADER indexes/art/art.h              TYPE Art           KEYS u64 bytes)
 latchlab_add_index(btree         HEADER indexes/btree/btree.h          TYPE BTree         KEYS u64 bytes)

@@ -1,11 +1,16 @@
 // The global locks on the race finder: no fiber sees half an operation, readers of shared locks are inside together,
 // `ticket`, `mcs`, `hapax` and `combine` serve in order of arrival, `reciprocating` lets each thread overtake once,
-// `cna` stays on a NUMA node for a while, and `combine` runs the operations of others.
+// `cna` stays on a NUMA node for a while, `gcr` keeps threads away from its lock, and `combine` runs the operations of
+// others.
+#include <algorithm>
 #include <array>
+#include <optional>
+#include <utility>
 
 #include "sync/bravo.h"
 #include "sync/cna.h"
 #include "sync/combine.h"
+#include "sync/gcr.h"
 #include "sync/hapax.h"
 #include "sync/hle.h"
 #include "sync/mcs.h"
@@ -31,6 +36,8 @@ TEST_CASE("Races: every global lock keeps operations apart", "[race]") {
   check_no_race<WriteAndRead<Reciprocating<Simulated>>>();
   check_no_race<WriteAndRead<Hapax<Simulated>>>();
   check_no_race<WriteAndRead<Bravo<Simulated>>>();
+  check_no_race<WriteAndRead<Gcr<Simulated>>>("gcr:1");
+  check_no_race<WriteAndRead<Gcr<Simulated>>>("gcr:2");
   check_no_race<WriteAndRead<Combine<Simulated>>>();
   check_no_race<WriteAndRead<Hle<Simulated>>>("hle");  // with prefixes that this machine ignores
 }
@@ -278,6 +285,77 @@ TEST_CASE("Seeded bugs: threads aside, their last guard and their link under cna
   for (bool* const bug : {&BugsOfCna::kForgetAside, &BugsOfCna::kKeepLast, &BugsOfCna::kKeepLink}) {
     const Seeded seeded(*bug);
     const RaceReport report = find_races<WriteAndRead<PatientCna<Simulated>>>(kSearch);
+    UNSCOPED_INFO(report.str());
+    CHECK(report.failures > 0);
+  }
+}
+
+using BugsOfGcr = gcr::BugFlags<bool>;
+
+/// The lock of `mcs`, which notes how many fibers came to it at once.
+template <class M>
+struct Crowded {
+  static inline u32 most = 0;
+  typename M::template Atomic<u32> here{0};
+  McsLock<M> lock;
+
+  class Guard {
+   public:
+    explicit Guard(Crowded& at) : at_(at) {
+      most = std::max(most, at.here.fetch_add(1, kRelaxed) + 1);
+      held_.emplace(at.lock);
+    }
+    ~Guard() {
+      held_.reset();
+      at_.here.fetch_add(-1u, kRelaxed);
+    }
+    Guard(const Guard&) = delete;
+    Guard& operator=(const Guard&) = delete;
+
+   private:
+    Crowded& at_;
+    std::optional<typename McsLock<M>::Guard> held_;
+  };
+};
+
+/// `gcr` that lets kSlots fibers come to its lock, each of which makes room after kTurnsEach operations.
+template <class M, u32 kSlots, u32 kTurnsEach>
+class SmallGcr
+    : public OneLock<M, GcrLock<M, Crowded<M>, typename Crowded<M>::Guard, kTurnsEach, BugsOfGcr>,
+                     typename GcrLock<M, Crowded<M>, typename Crowded<M>::Guard, kTurnsEach, BugsOfGcr>::Guard> {
+  using Lock = GcrLock<M, Crowded<M>, typename Crowded<M>::Guard, kTurnsEach, BugsOfGcr>;
+
+ public:
+  static constexpr std::string_view kName = "gcr";
+  using Learned = typename Lock::Turns;
+  explicit SmallGcr(const NoOptions&) : SmallGcr::OneLock(std::in_place, kSlots) {}
+};
+template <class M>
+using GcrOfOneTurn = SmallGcr<M, 1, 1>;
+template <class M>
+using GcrOfManyTurns = SmallGcr<M, 1, 1u << 12>;
+
+TEST_CASE("Races: no more fibers come to the lock under gcr than it lets", "[race]") {
+  Crowded<Simulated>::most = 0;
+  check_no_race<WriteAndRead<SmallGcr<Simulated, 1, 2>>>();
+  CHECK(Crowded<Simulated>::most == 1);
+  check_no_race<WriteAndRead<SmallGcr<Simulated, 2, 2>>>();
+  CHECK(Crowded<Simulated>::most == 2);
+  check_no_race<WriteAndRead<SmallGcr<Simulated, 3, 1>>>();
+  CHECK(Crowded<Simulated>::most == 3);
+}
+
+// A fiber that makes room after each operation may still miss one that has begun to wait meanwhile.
+TEST_CASE("Races: under gcr a fiber that waits is overtaken until the others make room", "[race]") {
+  check_no_race<Overtaking<GcrOfOneTurn, 1>>();
+  CHECK(fails_with<Overtaking<GcrOfOneTurn, 0>>("a fiber overtook another too often"));
+  CHECK(fails_with<Overtaking<GcrOfManyTurns, 2>>("a fiber overtook another too often"));
+}
+
+TEST_CASE("Seeded bugs: a free lock that is missed and a slot that is promised twice under gcr are found", "[race]") {
+  for (bool* const bug : {&BugsOfGcr::kMissFree, &BugsOfGcr::kPromiseTwice}) {
+    const Seeded seeded(*bug);
+    const RaceReport report = find_races<WriteAndRead<SmallGcr<Simulated, 2, 4>>>(kSearch);
     UNSCOPED_INFO(report.str());
     CHECK(report.failures > 0);
   }

@@ -8,6 +8,7 @@
 #include <mutex>
 #include <shared_mutex>
 #include <type_traits>
+#include <utility>
 
 #include "sync/coarse.h"
 
@@ -32,6 +33,11 @@ class OneLock : public CoarsePolicy<M> {
     auto attempt = inside<Writing>(me, tx, body);
     return finish_writing(tx, attempt);
   }
+
+ protected:
+  /// Makes the lock from `arguments`, for a policy with options.
+  template <class... Arguments>
+  explicit OneLock(std::in_place_t, const Arguments&... arguments) : lock_(arguments...) {}
 
  private:
   template <class Guard, class Me, class Body>

@@ -18,6 +18,7 @@
 #include "sync/combine.h"
 #include "sync/concepts.h"
 #include "sync/ffwd.h"
+#include "sync/gcr.h"
 #include "sync/hapax.h"
 #include "sync/hle.h"
 #include "sync/hybrid.h"
@@ -46,9 +47,9 @@ namespace {
 template <class M>
 constexpr bool kRunsOn =
     Policy<None<M>> && Policy<OneAtomic<M>> && Policy<Mutex<M>> && Policy<Spin<M>> && Policy<Ticket<M>> &&
-    Policy<Mcs<M>> && Policy<Cna<M>> && Policy<Reciprocating<M>> && Policy<Hapax<M>> && Policy<Bravo<M>> &&
-    Policy<Combine<M>> && Policy<Ffwd<M>> && Policy<RwSpin<M>> && Policy<SharedMutex<M>> && Policy<Rtm<M>> &&
-    Policy<Olc<M>> && Policy<Rowex<M>> && Policy<Striped<M>> && Policy<Seq<M>>;
+    Policy<Mcs<M>> && Policy<Cna<M>> && Policy<Reciprocating<M>> && Policy<Hapax<M>> && Policy<Gcr<M>> &&
+    Policy<Bravo<M>> && Policy<Combine<M>> && Policy<Ffwd<M>> && Policy<RwSpin<M>> && Policy<SharedMutex<M>> &&
+    Policy<Rtm<M>> && Policy<Olc<M>> && Policy<Rowex<M>> && Policy<Striped<M>> && Policy<Seq<M>>;
 static_assert(kRunsOn<Native> && kRunsOn<Emulated> && kRunsOn<Simulated>);
 static_assert(Policy<TbbRw<Native>> && Policy<TbbSpec<Native>> && Policy<TbbSpecRw<Native>>);
 
@@ -156,6 +157,8 @@ void check_exclusion_on() {
   check_exclusion<Cna<M>>("cna", kFairWrites);
   check_exclusion<Reciprocating<M>>("reciprocating", kFairWrites);
   check_exclusion<Hapax<M>>("hapax", kFairWrites);
+  check_exclusion<Gcr<M>>("gcr:1", kFairWrites);
+  check_exclusion<Gcr<M>>("gcr:2", kFairWrites);
   check_exclusion<Combine<M>>("combine", kFairWrites);
   check_exclusion<Ffwd<M>>("ffwd", kFairWrites);
   check_exclusion<RwSpin<M>>();
@@ -296,8 +299,9 @@ TEST_CASE("Policies of one lock say that writers take turns, and those that elid
                 Ticket<Native>::kWritersTakeTurns);
   static_assert(Mcs<Native>::kWritersTakeTurns && Cna<Native>::kWritersTakeTurns &&
                 Reciprocating<Native>::kWritersTakeTurns && Hapax<Native>::kWritersTakeTurns &&
-                Bravo<Native>::kWritersTakeTurns && Combine<Native>::kWritersTakeTurns &&
-                RwSpin<Native>::kWritersTakeTurns && SharedMutex<Native>::kWritersTakeTurns);
+                Gcr<Native>::kWritersTakeTurns && Bravo<Native>::kWritersTakeTurns &&
+                Combine<Native>::kWritersTakeTurns && RwSpin<Native>::kWritersTakeTurns &&
+                SharedMutex<Native>::kWritersTakeTurns);
   static_assert(TbbRw<Native>::kWritersTakeTurns);
   static_assert(!Rtm<Native>::kWritersTakeTurns && !Hle<Native>::kWritersTakeTurns &&
                 !Adaptive<Native>::kWritersTakeTurns);
@@ -394,6 +398,7 @@ TEST_CASE("Under the other locks readers exclude each other too") {
   check_readers_exclude<Cna<Native>>();
   check_readers_exclude<Reciprocating<Native>>();
   check_readers_exclude<Hapax<Native>>();
+  check_readers_exclude<Gcr<Native>>();
   check_readers_exclude<Combine<Native>>();
   check_readers_exclude<Ffwd<Native>>();
   check_readers_exclude<TbbSpec<Native>>();
@@ -475,6 +480,7 @@ TEST_CASE("Running out of memory throws and leaves the lock free") {
   check_out_of_memory<Cna<Native>>();
   check_out_of_memory<Reciprocating<Native>>();
   check_out_of_memory<Hapax<Native>>();
+  check_out_of_memory<Gcr<Native>>();
   check_out_of_memory<Combine<Native>>();
   check_out_of_memory<Ffwd<Native>>();
   check_out_of_memory<RwSpin<Native>>();
