@@ -104,7 +104,7 @@ class Answers(Tree):
                 done = self.bench(*arguments)
                 text, _, more = done.stdout.partition("\nIn a clone there are also")
                 self.assertEqual((text, done.returncode), (self.text(topic), 0), done.stderr)
-                self.assertEqual(", verify, model, tier, serve.\n" in more, topic == "harness", done.stdout)
+                self.assertEqual(", verify, model, tier, locks, serve.\n" in more, topic == "harness", done.stdout)
         for arguments in (["ci", "--help"], ["help", "ci"]):
             with self.subTest(arguments=arguments):
                 done = self.bench(*arguments)
@@ -247,6 +247,21 @@ class Builds(Tree):
         library = self.tree / "build/release/liblatchlab_rocksdb.so"
         self.assertEqual((done.stdout, done.returncode), (f"['', '16Mi']\n['{library}', '16Mi']\n", 0), done.stderr)
         self.assertEqual(self.calls(), ["cmake --preset release", "cmake --build build/release --target rocksdb_tier"])
+
+    def test_locks_refuses_wrong_words_before_it_builds_and_then_builds_the_pairs_that_it_names(self):
+        (self.tree / "experiments/locks.py").write_text("""import sys
+if sys.argv[1] == "":
+    print("--index=null\\n--sync=mcs")
+    sys.exit(2 * ("wrong" in sys.argv))
+print(sys.argv[1:])
+""")
+        done = self.bench("locks", "wrong")
+        self.assertEqual(done.returncode, 2)
+        self.assertEqual(self.calls(), [])
+        self.lacks("null:mcs", "null:spin")
+        done = self.bench("locks", "mcs", "--quick", "--no-install")
+        self.assertEqual((done.stdout, done.returncode), (f"['{self.build}/harness_asked', 'mcs', '--quick']\n", 0), done.stderr)
+        self.assertEqual(self.asked(), ["null:mcs"])
 
     def test_an_experiment_builds_the_pairs_of_its_points(self):
         self.lacks("art:rtm", "art:olc")

@@ -46,6 +46,9 @@ endif()
 # Policies for an index whose nodes have no room for a version: all whose locks or versions are elsewhere.
 set(outside none atomic mutex spin ticket mcs cna reciprocating hapax gcr combine ffwd rwspin shared_mutex bravo tbb-rw hle rtm adaptive tbb-spec tbb-spec-rw striped seq)
 
+# Policies for an index whose operations do nothing: one global lock, and two that show what is left without it.
+set(locks none atomic mutex spin ticket mcs cna reciprocating hapax gcr combine ffwd rwspin shared_mutex bravo tbb-rw)
+
 latchlab_add_index(art           HEADER indexes/art/art.h              TYPE Art           KEYS u64 bytes)
 latchlab_add_index(btree         HEADER indexes/btree/btree.h          TYPE BTree         KEYS u64 bytes)
 latchlab_add_index(chained       HEADER indexes/chained/chained.h      TYPE Chained       KEYS u64 bytes)
@@ -67,4 +70,4 @@ latchlab_add_index(std_map       HEADER indexes/peers/std_map.h        TYPE StdM
 latchlab_add_index(remote        HEADER indexes/remote/remote.h       TYPE Remote       KEYS u64 bytes  POLICIES own NO_CELLS)
 latchlab_add_index(art_parts     HEADER indexes/art/art.h              TYPE Art           KEYS u64        POLICIES mutex spin mcs IN_PARTS)
 latchlab_add_index(counters      HEADER indexes/counters.h             TYPE CounterArray  KEYS u64        POLICIES own ON_MACHINE)
-latchlab_add_index(null          HEADER indexes/null.h                 TYPE Null          KEYS u64 bytes  POLICIES none)
+latchlab_add_index(null          HEADER indexes/null.h                 TYPE Null          KEYS u64 bytes  POLICIES ${locks})

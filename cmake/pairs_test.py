@@ -69,13 +69,13 @@ class Asked(Generated):
             self.assertEqual(registry.count(f"{function}("), 2)
 
     def test_the_lacking_pairs_are_the_rest_of_the_matrix(self):
-        self.ask("cuckoo:olc\nnull:none\n")
+        self.ask("cuckoo:olc\ncounters:own\n")
         registry = (self.pairs / "registry_all.cc").read_text()
         lacking = {index: re.findall(r'"([^"]+)"', policies)
                    for index, policies in re.findall(r'add_lacking\({"(\w+)", {(.*?)}', registry)}
         self.assertNotIn("olc", lacking["cuckoo"])
         self.assertEqual(set(lacking["cuckoo"]) | {"olc"}, set(lacking["art"]))
-        self.assertNotIn("null", lacking)
+        self.assertNotIn("counters", lacking)
         self.assertEqual(lacking["libcuckoo"], ["own"])
 
     def test_an_option_of_another_index_means_this_one_as_its_header_says(self):
