@@ -104,7 +104,7 @@ class Answers(Tree):
                 done = self.bench(*arguments)
                 text, _, more = done.stdout.partition("\nIn a clone there are also")
                 self.assertEqual((text, done.returncode), (self.text(topic), 0), done.stderr)
-                self.assertEqual(", verify, model, tier, locks, serve.\n" in more, topic == "harness", done.stdout)
+                self.assertEqual(", verify, model, tier, locks, elide, serve.\n" in more, topic == "harness", done.stdout)
         for arguments in (["ci", "--help"], ["help", "ci"]):
             with self.subTest(arguments=arguments):
                 done = self.bench(*arguments)

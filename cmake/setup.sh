@@ -7,9 +7,10 @@ bench_packages="g++ cmake ninja-build libfmt-dev nlohmann-json3-dev libhwloc-dev
 
 # Packages that `./test` adds: the test framework, the checker of JSON schemas, git for scratch repositories, objdump for the test of
 # generated code, pkg-config for the installed package, an emulated machine with four NUMA nodes, liburing for the server,
-# libmemkind for far memory in files, RocksDB with its db_bench for the tier, and numpy for what is derived.
+# libmemkind for far memory in files, RocksDB with its db_bench for the tier, pbzip2 as a program whose locks are elided, and numpy for what
+# is derived.
 test_packages="catch2 python3 python3-jsonschema python3-numpy git binutils pkgconf qemu-system-x86 busybox-static cpio liburing-dev
-  libmemkind-dev librocksdb-dev rocksdb-tools"
+  libmemkind-dev librocksdb-dev rocksdb-tools pbzip2"
 # Packages that `./test --all` adds: Go, unless there is another one, for a second checker of histories; Slurm, for a cluster on this
 # machine; GNU parallel, for two hosts on this machine; and what the key-value server is tested by. An ssh server, which some of these
 # tests need, is not installed, since it would listen.

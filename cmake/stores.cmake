@@ -7,8 +7,8 @@
 #     ASKED_IN   a file with its pairs, one a line. Each is a unit of its own. Unknown pairs are ignored. A missing file is created.
 
 latchlab_sources(server_sources services/*.cc)
-# The tier is a library of its own (rocksdb.cmake).
-list(FILTER server_sources EXCLUDE REGEX "/services/rocksdb/(copy_speed|secondary_cache|register)[.]cc$")
+# The tier, and the library that ./bench elide preloads, are libraries of their own (rocksdb.cmake, elide.cmake).
+list(FILTER server_sources EXCLUDE REGEX "/services/rocksdb/(copy_speed|secondary_cache|register)[.]cc$|/services/elide/(preload|probe|locks_program|locks_module)[.]cc$")
 # liburing is optional: a server without it refuses --events=io_uring. It has no CMake package.
 find_path(LATCHLAB_uring_INCLUDE liburing.h)
 find_library(LATCHLAB_uring_LIBRARY uring)
