@@ -25,7 +25,7 @@ LINE = re.compile(
 
 
 def sources(ending):
-    for folder in ("src", "sync", "indexes"):
+    for folder in ("src", "sync", "indexes", "services"):
         yield from sorted((TREE / folder).rglob(ending))
 
 

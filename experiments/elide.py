@@ -164,10 +164,18 @@ def lines_of(processes, lost, first, program):
 
 def run_program(words, environment):
     """Runs the program and returns its process id and its exit status. Interruptions are the program's to answer."""
+    started, waiting = [], []   # a signal may come before the program has started
+
+    def forward(number, _):
+        if number == signal.SIGTERM:   # from the terminal the program has SIGINT as well; SIGTERM has come here alone
+            (started[0].send_signal if started else waiting.append)(number)
+
+    for interruption in INTERRUPTIONS:
+        signal.signal(interruption, forward)
     with subprocess.Popen(words, env=environment) as child:
-        for interruption in INTERRUPTIONS:
-            # From the terminal the program has SIGINT as well; SIGTERM has come here alone.
-            signal.signal(interruption, lambda number, _: child.send_signal(number) if number == signal.SIGTERM else None)
+        started.append(child)
+        for number in waiting:
+            child.send_signal(number)
         status = child.wait()
     for interruption in INTERRUPTIONS:
         signal.signal(interruption, signal.default_int_handler)

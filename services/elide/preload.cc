@@ -112,11 +112,15 @@ void leave(void* place) {
   Of<Hardware>::All::leave(*static_cast<typename Of<Hardware>::All::Place*>(place));
 }
 
+// The child is marked when it first locks: one that only ends, or becomes another program, has nothing to report.
 template <class Hardware>
 void in_child() {
-  Of<Hardware>::all.keep_only(Of<Hardware>::mine);
-  marked.store(Of<Hardware>::mine != nullptr, kRelaxed);
-  if (Of<Hardware>::mine != nullptr) write_mark(folder);
+  auto*& mine = Of<Hardware>::mine;
+  Of<Hardware>::all.keep_only(mine);
+  if (mine != nullptr) Of<Hardware>::All::leave(*mine);
+  mine = nullptr;
+  (void)pthread_setspecific(thread_ends, nullptr);  // the place may get another thread
+  marked.store(false, kRelaxed);
 }
 
 template <class Hardware>
