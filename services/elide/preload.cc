@@ -77,19 +77,22 @@ template <class Hardware>
   return place;
 }
 
+// Returns the calling thread's place; null without memory for one.
+template <class Hardware>
+[[gnu::always_inline]] inline typename Of<Hardware>::All::Place* place_of_thread() {
+  auto* place = Of<Hardware>::mine;
+  return place != nullptr ? place : enter<Hardware>();
+}
+
 // Hands the call to the calling thread's place, or makes the real call where there is none.
 template <class Act, class Real>
 [[gnu::always_inline]] inline int on_thread(const Act& act, const Real& real) {
   switch (mode.load(kRelaxed)) {
     case Mode::kProcessor:
-      if (auto* place = Of<Processor>::mine; place != nullptr || (place = enter<Processor>()) != nullptr) {
-        return act(place->thread);
-      }
+      if (auto* place = place_of_thread<Processor>(); place != nullptr) return act(place->thread);
       break;
     case Mode::kEmulated:
-      if (auto* place = Of<EmulatedAborts>::mine; place != nullptr || (place = enter<EmulatedAborts>()) != nullptr) {
-        return act(place->thread);
-      }
+      if (auto* place = place_of_thread<EmulatedAborts>(); place != nullptr) return act(place->thread);
       break;
     case Mode::kOff: break;
   }
