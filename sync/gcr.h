@@ -1,7 +1,7 @@
 #pragma once
-// `gcr:K`: generic concurrency restriction of Dice and Kogan (Euro-Par 2019) around the lock of `mcs`. It lets K
-// threads come to the lock and keeps the rest away from it. More waiting threads than that do not make a lock faster,
-// and if there are more threads than processors, a lock that serves in order hands over to descheduled ones.
+// `gcr:K`: generic concurrency restriction of Dice and Kogan (Euro-Par 2019) around the lock of `spin`. It lets K
+// threads come to the lock and keeps the rest away from it. More waiting threads than that do not make a lock faster:
+// all of them read its word, and take its line from the holder.
 //
 //     word:    63        32   31       30      0
 //             | waiting     | promise | slots   |      slots: taken ones, at most K
@@ -23,9 +23,13 @@
 //      The first waiting thread looks at both. So it gets in.
 //   4. Exclusion and order between operations are the lock's, so all changes of the word are relaxed.
 //
+// The lock is not that of `mcs`. If there are more threads than processors, a lock that serves in order hands over to
+// descheduled threads, even if only two come to it.
+//
 // Paper: D. Dice, A. Kogan. Avoiding scalability collapse by restricting concurrency. Euro-Par 2019, arXiv 1905.10818.
 // There threads come to the lock while its counter says that at most one other does, and the counter may be late;
 // here K is exact. There a counter of the lock decides when a promise is due; here each thread counts its own turns.
+#include <mutex>
 #include <string>
 #include <string_view>
 #include <type_traits>
@@ -35,6 +39,7 @@
 #include "src/base/spec.h"
 #include "sync/mcs.h"
 #include "sync/one_lock.h"
+#include "sync/spin_lock.h"
 
 namespace latchlab {
 
@@ -152,18 +157,18 @@ struct GcrOptions {
 };
 
 template <class M>
-using GcrMcsLock = GcrLock<M, McsLock<M>, typename McsLock<M>::Guard>;
+using GcrSpinLock = GcrLock<M, SpinLock<M>, std::lock_guard<SpinLock<M>>>;
 
 template <class M>
-class Gcr : public OneLock<M, GcrMcsLock<M>, typename GcrMcsLock<M>::Guard> {
-  using Base = OneLock<M, GcrMcsLock<M>, typename GcrMcsLock<M>::Guard>;
+class Gcr : public OneLock<M, GcrSpinLock<M>, typename GcrSpinLock<M>::Guard> {
+  using Base = OneLock<M, GcrSpinLock<M>, typename GcrSpinLock<M>::Guard>;
 
  public:
   static constexpr std::string_view kName = "gcr";
-  static constexpr std::string_view kAbout = "the lock of mcs, which few threads may come to at once";
+  static constexpr std::string_view kAbout = "the lock of spin, which few threads may come to at once";
   using Options = GcrOptions;
   /// A thread's operations, modulo a number.
-  using Learned = typename GcrMcsLock<M>::Turns;
+  using Learned = typename GcrSpinLock<M>::Turns;
 
   explicit Gcr(const Options& options) : Base(std::in_place, static_cast<u32>(options.threads)) {}
 };
