@@ -84,7 +84,7 @@ def counted(harness, point):
 def run(harness, point, mode):
     """Returns the document of a run, or None after a line about why."""
     words = [harness, "--index=null", f"--sync={point.policy}", f"--threads={point.threads}",
-             f"--workload={budget.OPERATIONS[point.operation]}", "--records=64k", *TIMES[mode], "--validate=off", "--json", "--progress=none"]
+             f"--workload={budget.OPERATIONS[point.operation]}", "--records=1k", *TIMES[mode], "--validate=off", "--json", "--progress=none"]
     done = subprocess.run(words, capture_output=True, text=True, check=False, preexec_fn=ends_with_us())
     try:
         return json.loads(done.stdout)
