@@ -162,7 +162,7 @@ class Programs(Elide):
 
     def test_an_interruption_is_the_programs_to_answer(self):
         with subprocess.Popen([sys.executable, "-B", TREE / "experiments/elide.py", LIBRARY, PROBE, "--emulate-aborts", "sh", "-c",
-                               "trap 'exit 7' TERM; echo ready; while :; do read line; done"], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                               "trap 'exit 7' TERM; echo ready; while read line; do :; done"], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                               stderr=subprocess.PIPE, text=True) as process:
             self.assertEqual(process.stdout.readline(), "ready\n")
             process.send_signal(signal.SIGTERM)
