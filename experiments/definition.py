@@ -10,7 +10,7 @@
       title
       x                  {option, title, quick, full, modelled}: an option of the command line and its values in each mode;
                          without full they are those of quick, and without modelled those of full. "processors" stands for
-                         1, 2, 4, ... up to the processors of the machine. "machine.KEY" is a value of the modelled machine:
+                         1, 2, 4, ... up to the processors of the machine, "oversubscribed" for 1, 2, 4 and 8 times these. "machine.KEY" is a value of the modelled machine:
                          such a panel is in the mode modelled only. scale = "log" spaces doubling values evenly; "steps" connects words that are
                          increasing amounts of one thing. {each = "batches.lines", ...} takes the points from one document:
                          from the entry of its list `batches` whose `lines` is x
@@ -78,11 +78,11 @@ def entries(document):
     return sum(at("count")(events[name])["per_operation"] for name in ("page-faults", "context-switches"))
 
 
-def percentile(percent):
-    """Returns a function that reads a percentile of the response time, in nanoseconds."""
+def percentile(percent, times="response"):
+    """Returns a function that reads a percentile of the response times, or of the times of all calls, in nanoseconds."""
 
     def look(document):
-        for entry in at("latency", "response", "percentiles")(document):
+        for entry in at("latency", times, "percentiles")(document):
             if entry["percent"] == percent:
                 return entry["ns"]
         raise NoNumber(f"too few calls were timed for {percent} %")
@@ -100,6 +100,7 @@ METRICS = {
     "bytes": ("bytes a key", at("memory", "bytes_per_key")),
     "pause": ("the longest call, in milliseconds", lambda d: at("latency", "all", "max_ns")(d) / 1e6),
     "tail": ("99.9 % of response times are below, in microseconds", lambda d: percentile(99.9)(d) / 1e3),
+    "call tail": ("99.9 % of calls take less, in microseconds", lambda d: percentile(99.9, "all")(d) / 1e3),
     "wait": ("the longest response time, in milliseconds", lambda d: at("latency", "response", "max_ns")(d) / 1e6),
     "limit": ("percent of the rate of independent random lines", lambda d: 100 / at("limits", "independent_ratio")(d)),
     "load": ("million operations a second that keep the bound", lambda d: d["throughput"]["per_second"] / 1e6),
@@ -343,10 +344,11 @@ def read_panel(table, mode, processors=None):
     scale = axis.words("scale", ("linear", "log", "steps"), "linear")
     axis.done()
     for m, given in values.items():
-        if given != "processors" and (not isinstance(given, list) or not given):
-            raise InputError(f"{axis.where}: '{m}' is neither a list nor \"processors\"")
+        if given not in ("processors", "oversubscribed") and (not isinstance(given, list) or not given):
+            raise InputError(f"{axis.where}: '{m}' is neither a list nor \"processors\" nor \"oversubscribed\"")
     processors = processors or len(os.sched_getaffinity(0))
-    x = up_to(processors) if values[mode] == "processors" else values[mode]
+    x = {"processors": up_to(processors), "oversubscribed": [times * processors for times in (1, 2, 4, 8)]}.get(
+        values[mode] if isinstance(values[mode], str) else "", values[mode])
     panel = Panel(
         title=table.take("title", str),
         option=option,

@@ -5,6 +5,7 @@ LATCHLAB_HARNESS=build/release/harness python3 experiments/definition_test.py
 """
 
 import dataclasses
+import os
 import pathlib
 import tempfile
 import unittest
@@ -89,6 +90,9 @@ class Definitions(unittest.TestCase):
 
         self.assertEqual(panel(quick=[1, 2]).x, [1, 2])
         self.assertEqual(panel(quick=[1, 2], full=[1, 2, 4]).x, [1, 2, 4])
+        processors = len(os.sched_getaffinity(0))
+        self.assertEqual(panel(quick="oversubscribed").x, [processors, 2 * processors, 4 * processors, 8 * processors])
+        self.assertEqual(panel(quick=[1], full="processors").x, definition.up_to(processors))
         with self.assertRaisesRegex(definition.InputError, "'quick' is neither a list"):
             panel(full=[1, 2])
 
