@@ -223,8 +223,8 @@ class ThreePath : public Optimistic<VersionedLayout<M, Bugs>> {
     Count& count_;
   };
 
-  /// Tries the fast path, and then the middle one. Returns nothing if the operation must take the slow path. Throws
-  /// std::bad_alloc if memory is out.
+  /// Tries the fast path, and then the middle one. Returns nothing if the operation must take the slow path, which it
+  /// does if memory is out, too.
   template <Kind kKind, class Me, class Body>
   auto speculate(Me& me, const Body& body) {
     using Value = typename std::invoke_result_t<const Body&, FastTx<M>&>::Value;
@@ -258,19 +258,18 @@ class ThreePath : public Optimistic<VersionedLayout<M, Bugs>> {
         if (slow_.load(kSeqCst) != 0) M::template abort<kBusyCode>();  // pairs with Counted
       }
       attempt.emplace(body(tx));
+      // No verb of these transactions fails, so memory is out. An abort undoes and counts the try. The slow path finds
+      // that memory is out, too, and throws.
+      if (!*attempt) M::template abort<kArenaCode>();
     });
     if (status != kCommitted) {
       me.counters.abort(status);
       tx.blocks().abandon();
       if (classify(status) == AbortCause::kArena) (void)me.pool->top_up(Pool<M>::kLargestCarved);
-    } else if (*attempt) {
+    } else {
       // A body that only reads retires nothing. Retired blocks are left to the epochs.
       if constexpr (kKind == kChanges) Base::settle(me, tx.blocks());
       done.emplace(**std::move(attempt));
-    } else {
-      // No verb of these transactions fails, so memory is out. The slow path finds that, too, and throws.
-      tx.blocks().abandon();
-      done.reset();
     }
   }
 

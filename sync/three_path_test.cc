@@ -1,6 +1,7 @@
 // Tests of which of its paths three-path takes, on the emulated machine, and its races.
 #include "sync/three_path.h"
 
+#include <new>
 #include <string_view>
 
 #include "src/base/error.h"
@@ -75,6 +76,16 @@ TEST_CASE("three-path: a middle transaction makes a slow reader restart") {
   CHECK(slow.counters.read_restarts == 1);
   CHECK(both.first == 1);
   CHECK(both.second == 1);
+}
+
+TEST_CASE("three-path: tries that run out of memory count as aborts, and the slow path throws") {
+  House<P> house("three-path:1,middle=1");
+  House<P>::ThreadState me(house);
+  CHECK_THROWS_AS(house.policy.write(me, [](auto&) -> Attempt<int> { return kNoMemory; }), std::bad_alloc);
+  CHECK(me.counters.begins == 4);
+  CHECK(me.counters.arena == 4);
+  CHECK(me.counters.fallbacks == 1);
+  CHECK(me.counters.inconsistency() == "");
 }
 
 TEST_CASE("Races: the three paths keep operations apart", "[race]") {
