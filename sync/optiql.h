@@ -25,8 +25,8 @@
 //   3. The thread that wakes closes the latch before its first store (1), or finds it closed by a thread that came. A
 //      reader that sees one of its stores then sees a closed word (2).
 //   4. An open word is never locked by try_lock: the thread that is next would not know, and both would be inside.
-//   5. Only the thread before writes an element, and `unlock` returns after that or when there is none. So an element
-//      may be used again.
+//   5. Two other threads write an element. The one before grants it, and `claim` waits for that. The one behind links
+//      itself, and `unlock` waits for that, unless there is none. So an element may be used again.
 //   6. A word comes again only after 2^48 changes: 32 days at 10 ns each.
 //
 // Paper: G. Shi, Z. Yan, T. Wang. OptiQL: robust optimistic locking for memory-optimized indexes. SIGMOD 2024. Its code
@@ -100,6 +100,7 @@ class OptiqlElements {
     const std::lock_guard guard(mutex_);
     if (free_.empty()) {
       if (made_ == kMostThreads) throw std::length_error("optiql: more than 1024 threads change an index");
+      free_.reserve(kMostThreads);  // so that give_back, which a destructor calls, takes no memory
       owner_.push_back(std::make_unique<Block>());
       block_[made_].store(owner_.back().get(), kRelease);  // pairs with of
       free_.push_back(made_++);
