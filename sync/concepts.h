@@ -11,10 +11,11 @@
 //   reader.step_to(child, tag) the same, and say if the child has this tag  load the tag   the same: the version has it
 //   tx.enter_by(reader, node,  enter a child without a reader of its        load the tag   read the node's version;
 //       tag, link, word)       parent; `link` led to it by `word`                          then test link for word
-//   tx.claim(reader, child)    the same, to change the child: with a queue    step_to        step_to; in latches with a
-//                              wait in it, holding nothing                                 queue: take the latch, then
+//   tx.claim(reader, child)    step_to a child that will be changed; may    step_to        step_to; in latches with a
+//                              wait in a queue, holding nothing                            queue: take the latch, then
 //                                                                                          validate the parent
-//   tx.unclaim()               give up the claim before an upgrade              nothing        unlock
+//   tx.unclaim()               give up the claim before an upgrade; its     nothing        unlock
+//                              reader proves nothing any more
 //   reader.follow(p)           use a pointer that the node guards (a leaf)  nothing        validate
 //   tx.confirm(value, r...)    return `value` if all reads still hold       nothing        validate all
 //   tx.upgrade(r...)           prepare the first store; also takes a span   nothing        lock all or none, each once
@@ -62,8 +63,9 @@
 //      a walk along rising keys or down a tree ends.
 //   5. Retire a block after the upgrade that protects the unlinking, with the number of bytes that were made.
 //   6. A node's size, kind and address are fixed while it is linked; to change them, make a new node.
-//   7. Use no reading verb after an upgrade, or after a claim and before unclaim: it would wait for a latch that the
-//      transaction itself may hold, or hold one while it waits. Claim before the first upgrade, one node an attempt.
+//   7. Use no reading verb after an upgrade: it would wait for, or distrust, a latch that the transaction itself holds.
+//      Between a claim and unclaim enter no other node (enter, step_to, enter_by, claim): that could wait while the
+//      transaction holds a latch. confirm and follow never wait. Claim before the first upgrade, one node at a time.
 //
 // An index with kLatchFreeReaders promises more, for policies whose readers validate nothing (rowex):
 //   8. All that a reading body sees of an operation that changes the index, it sees by one store.

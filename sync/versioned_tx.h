@@ -35,7 +35,8 @@ class VersionedTx : public VersionedReads<M, Bugs, Latches> {
   /// the attempt: a thread that waits holds nothing.
   ///
   /// The parent is validated after the latch was taken. A node is unlinked only by a thread that has its latch. So the
-  /// child was linked below the parent then, and stays so until the attempt ends.
+  /// child was linked below the parent then. It stays linked until the attempt ends, perhaps below another parent: a
+  /// split of the parent needs no latch of the child.
   template <class N>
   [[nodiscard, gnu::always_inline]] bool claim(Reader<N>& at, N* child) {
     if constexpr (std::same_as<Queue, NoQueue>) {
@@ -52,7 +53,8 @@ class VersionedTx : public VersionedReads<M, Bugs, Latches> {
       return true;
     }
   }
-  /// Gives up a claim before the first upgrade. So the body may wait for latches again.
+  /// Gives up a claim before the first upgrade. So the body may wait for latches again. The reader that claimed proves
+  /// nothing any more: its version is that of a latch that the attempt holds.
   void unclaim() {
     if constexpr (!std::same_as<Queue, NoQueue>) release();
   }
