@@ -1,8 +1,8 @@
 #pragma once
-// `three-path:N`: transactions first, and olc as the path that always ends; both may run at once (Brown, PODC 2017).
+// `three-path:N`: transactions first, and olc as the path that needs none; both may run at once (Brown, PODC 2017).
 //
-//     fast     a transaction around the body, without versions; only while nobody is on the slow path
-//        | N + 1 tries, or somebody is on the slow path
+//     fast     a transaction around the body, without versions; only while no operation is on the slow path
+//        | N + 1 tries, or an operation is on the slow path
 //     middle   a transaction around the body that looks at latches and changes versions
 //        | M + 1 tries
 //     slow     olc, counted in `slow_`
@@ -17,7 +17,7 @@
 //      nor reads what is half changed. Operations that only read count themselves on the slow path, too, because a fast
 //      transaction changes no versions by which they could notice it.
 //   3. middle and slow: a middle transaction aborts at a node that is latched, and has the latch of each node that it
-//      reads in its read set. It changes the versions of the nodes that it changes, at its commit at once. So for slow
+//      enters in its read set. It changes the versions of the nodes that it changes, at its commit at once. So for slow
 //      readers it is a writer that takes latches and releases them in an instant; for slow writers it is a reader that
 //      they abort.
 //   4. A value that readers load at once may change beside them, but not beside another change: the middle path aborts
@@ -208,8 +208,8 @@ class ThreePath : public Optimistic<VersionedLayout<M, Bugs>> {
     using Count = typename M::template Atomic<u64>;
 
    public:
-    // Sequentially consistent, because on Emulated a transaction is no transaction for other memory: pairs with the
-    // load in once.
+    // Sequentially consistent: a locked instruction, before which the processor makes no later read. Otherwise a fast
+    // transaction could commit between such a read and the count. Pairs with the load in once.
     explicit Counted(Count& count) : count_(count) {
       if (!Bugs::kDropSlowCount) count_.fetch_add(1, kSeqCst);
     }
