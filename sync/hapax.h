@@ -21,6 +21,9 @@
 //      before that store, and sees it change.
 //   2. Tokens share slots, and then a change wakes a thread too early. So it looks at `depart` again.
 //   3. No slot takes the same value twice, since it is a token. So no change is missed.
+//   4. The change that a thread sees may be of a later token than that which it waits for. It must see `depart` then as
+//      well. C++ promises that for the same token alone. Here it holds since a store reaches all threads at once
+//      (multi-copy atomicity), as on x86 and ARMv8; elsewhere the store to the slot would have to be an exchange.
 //
 // A thread draws kBlock tokens at once, so the counter that it draws from is used rarely.
 //
