@@ -78,6 +78,26 @@ TEST_CASE("three-path: a middle transaction makes a slow reader restart") {
   CHECK(both.second == 1);
 }
 
+TEST_CASE("three-path: a middle transaction aborts at a word beside which a value is being changed") {
+  House<P> house("three-path:0,middle=0");
+  AnyWordNode<P::Layout> node;
+  House<P>::ThreadState slow(house), me(house);
+  bool changed = true;
+  house.policy.write(slow, [&](auto& tx) -> Attempt<bool> {
+    if (Emulated::in_transaction()) Emulated::abort<1>();
+    auto at = tx.enter(&node);
+    if (!tx.upgrade_value(at)) return kRestart;
+    changed = house.policy.write(me, [&](auto& other) -> Attempt<bool> {
+      if (!Emulated::in_transaction()) return false;  // the slow path would wait for the word
+      auto there = other.enter(&node);
+      return other.upgrade_value(there);
+    });
+    return true;
+  });
+  CHECK_FALSE(changed);
+  CHECK(me.counters.lock_busy == 1);
+}
+
 TEST_CASE("three-path: tries that run out of memory count as aborts, and the slow path throws") {
   House<P> house("three-path:1,middle=1");
   House<P>::ThreadState me(house);
