@@ -241,6 +241,8 @@ class Optiql : public Queued<M, OptiqlLatch<M, Bugs>, Bugs> {
   static constexpr std::string_view kAbout =
       "olc whose writers queue at nodes that they claim; readers read between two";
   using Optiql::Queued::Queued;
+
+  static_assert(OptiqlElements<M>::kEach >= Optiql::Queued::Tx::kMaxLocks, "an element for each latch of an attempt");
 };
 
 }  // namespace latchlab
