@@ -17,7 +17,7 @@
 //   2. A ticket that was drawn cannot be put back, since others may have drawn later ones. So a claim that is given up
 //      serves the next ticket, and readers see a new version.
 //   3. A reader that stands still for exactly 2^32 locks of its node would not see them: 40 s at 10 ns each, and one
-//      moment in four billion.
+//      moment in four billion. An upgrade from its version could then enter beside the thread that is served.
 //
 // Waiting threads look at one word, so each unlock moves its line to all of them. hapax-olc and optiql do not.
 //
