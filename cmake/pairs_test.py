@@ -86,6 +86,23 @@ class Asked(Generated):
         self.assertEqual(said, sorted(re.findall(r'kMeantBy{\.index = "(\w+)", \.option = "(\w+)"}', headers)))
         self.assertTrue(said)
 
+    def test_a_value_of_an_option_means_an_index_of_its_own(self):
+        self.ask("")
+        registry = (self.pairs / "registry_all.cc").read_text()
+        said = dict(re.findall(r'add_lacking\({"(\w+)", {[^}]*}, {("\w+", "\w+", "\w+")}}\)', registry))
+        self.assertEqual(said, {"btree1k": '"btree", "node", "1Ki"', "btree4k": '"btree", "node", "4Ki"',
+                                "cuckoo3": '"cuckoo", "slots", "3"', "cuckoo7": '"cuckoo", "slots", "7"'})
+
+
+class Tested(Generated):
+    def test_larger_nodes_have_one_tested_pair_beside_all_of_the_smallest(self):
+        with tempfile.TemporaryDirectory() as build:
+            self.configure(build, "tested")
+            units = "".join(path.read_text() for path in pathlib.Path(build, "harness_pairs").glob("btree*.cc"))
+        tested = sorted(set(re.findall(r'"(btree\w*)", "([a-z-]+)"', units)))
+        self.assertEqual([pair for pair in tested if pair[0] != "btree"], [("btree1k", "olc"), ("btree4k", "olc")])
+        self.assertTrue({("btree", policy) for policy in ("none", "rwspin", "rtm", "olc")} <= set(tested))
+
 
 class Modelled(Generated):
     def test_indexes_without_cells_have_no_pairs_on_a_modelled_machine(self):

@@ -20,39 +20,52 @@
 // of one moment; those of different leaves need not be. A key that stays is seen exactly once.
 //
 // Cost of a lookup: four lines at once for each level that caches do not hold.
+#include <cstddef>
 #include <span>
+#include <string_view>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
 #include "indexes/btree/descent.h"
 #include "indexes/btree/node.h"
+#include "indexes/btree/options.h"
 #include "indexes/btree/seeded_bugs.h"
 #include "indexes/btree/shrink.h"
 #include "indexes/btree/side_by_side.h"
+#include "indexes/btree/sizes.h"
 #include "indexes/btree/split.h"
 #include "indexes/scan_batch.h"
+#include "src/memory/pool.h"
 #include "sync/attempt.h"
 
 namespace latchlab {
 
-template <class Layout, class KeyType>
-class BTree {
+/// A tree whose nodes have at most kBytes bytes.
+template <class PlainLayout, class KeyType, u32 kBytes>
+class BTreeOf {
  public:
   using Key = KeyType;
+  using Layout = btree::SizedLayout<PlainLayout, kBytes>;
+  using Options = std::conditional_t<kBytes == btree::kSmallBytes, btree::Options<kBytes>, btree::OtherOptions<kBytes>>;
   using Batch = ScanBatch<Key>;
   static constexpr std::string_view kName = "btree";
   static constexpr bool kOrdered = true;
   static constexpr bool kBearsScouts = true;  // searches stay within nodes, and heights bound descents
 
-  BTree() = default;
-  BTree(const BTree&) = delete;
-  BTree& operator=(const BTree&) = delete;
+  BTreeOf() = default;
+  explicit BTreeOf(const Options&) {}
+  BTreeOf(const BTreeOf&) = delete;
+  BTreeOf& operator=(const BTreeOf&) = delete;
 
-  /// Returns the bytes that one attempt to put `key` needs beyond what a pool always has ready: for nodes nothing, for
-  /// a long string its record and a part of it between two nodes.
+  /// Returns the bytes that one attempt to put `key` needs beyond what a pool always has ready: the largest nodes of a
+  /// split on all levels, and for a long string its record and a part of it between two nodes.
   static std::size_t extra_bytes(const Key& key) {
-    if constexpr (Key::kFixedSize != 0) return 0;
-    return 2 * key.size();
+    constexpr std::size_t kReady = Pool<typename Layout::Machine>::kAttemptBytes;
+    constexpr std::size_t kWanted = sizeof(Leaf) * (btree::Sizes<Layout, Key>::kMostNodes - 1) + 1024;
+    constexpr std::size_t kExtra = kWanted <= kReady ? 0 : kWanted - kReady;
+    if constexpr (Key::kFixedSize != 0) return kExtra;
+    return kExtra + 2 * key.size();
   }
 
   template <class Tx>
@@ -202,7 +215,7 @@ class BTree {
 
   /// Collects the pairs of a leaf from `begin` on, or after it. Returns true if there is room for more.
   static bool take(const Leaf& leaf, const Sought& begin, bool after, Batch& batch) {
-    const auto order = leaf.order();
+    const auto& order = leaf.order();
     for (u32 rank = leaf.rank(begin); rank < order.entries() && !batch.full(); ++rank) {
       const u32 place = order.place(rank);
       const Kept kept = leaf.key(place);
@@ -216,5 +229,12 @@ class BTree {
   Leaf first_;
   mutable btree::Anchor<Layout> anchor_{btree::Root<Layout>(&first_, 0)};
 };
+
+template <class Layout, class KeyType>
+using BTree = BTreeOf<Layout, KeyType, btree::kSmallBytes>;
+template <class Layout, class KeyType>
+using BTree1K = BTreeOf<Layout, KeyType, 1024>;
+template <class Layout, class KeyType>
+using BTree4K = BTreeOf<Layout, KeyType, 4096>;
 
 }  // namespace latchlab

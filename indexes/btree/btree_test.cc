@@ -1,5 +1,5 @@
 // Tests of the B+-tree by one thread, with four keys a node, so that all paths run: its nodes after each operation, the
-// order of a leaf, scans, and the memory that is left.
+// orders of a leaf, searches, scans, and the memory that is left.
 #include <algorithm>
 #include <map>
 #include <optional>
@@ -21,12 +21,19 @@
 namespace latchlab::testing {
 namespace {
 
+// Four keys a node, searched as in small nodes and as in large ones.
+using NoneOfFour = Case<Tiny<None<Native>>>;
+using OlcOfFour = Case<Tiny<Olc<Native>>>;
+using LargeNoneOfFour = Case<Tiny<None<Native>>, 4096>;
+using LargeOlcOfFour = Case<Tiny<Olc<Native>>, 4096>;
+
 /// A tree beside a map, with which it must agree after each operation. RawKey is u64 or std::string.
-template <class Policy, class RawKey = u64>
+template <class Of, class RawKey = u64>
 class Compared {
  public:
+  using Policy = typename Of::Policy;
   using Key = std::conditional_t<std::is_same_v<RawKey, u64>, U64Key, BytesKey>;
-  using Index = Synchronized<SeenBTree, Policy, Key>;
+  using Index = Synchronized<Of::template Tree, Policy, Key>;
 
   ~Compared() { CHECK(complaint == ""); }
   void insert(const RawKey& key) {
@@ -71,7 +78,7 @@ class Compared {
       insert(key);
     }
   }
-  Shape shape() const { return shape_of<Policy, Key>(); }
+  Shape shape() const { return shape_of<Of, Key>(); }
 
   Index index{Spec::parse(Policy::kName), MemoryConfig{}};
   typename Index::ThreadState me = index.join();
@@ -97,9 +104,9 @@ class Compared {
   u64 value_ = 0;
 };
 
-template <class Policy>
+template <class Of>
 void grow_and_shrink(const std::vector<u64>& keys) {
-  Compared<Policy> tree;
+  Compared<Of> tree;
   const u64 empty = tree.index.bytes().live;
   for (const u64 key : keys) tree.insert(key);
   CHECK(tree.shape().height > 0);
@@ -115,7 +122,7 @@ void grow_and_shrink(const std::vector<u64>& keys) {
   CHECK(tree.shape().height == 0);
   CHECK(tree.shape().leaves == 1);
   tree.scan(0, 1);
-  if (Policy::kName == "none") CHECK(tree.index.bytes().live == empty);
+  if (Of::Policy::kName == "none") CHECK(tree.index.bytes().live == empty);
 }
 
 std::vector<u64> spread(u32 count, u64 step) {
@@ -124,8 +131,8 @@ std::vector<u64> spread(u32 count, u64 step) {
   return keys;
 }
 
-TEMPLATE_TEST_CASE("B+-tree: nodes are sound after each operation, in four orders of keys", "[btree]",
-                   Tiny<None<Native>>, Tiny<Olc<Native>>) {
+TEMPLATE_TEST_CASE("B+-tree: nodes are sound after each operation, in four orders of keys", "[btree]", NoneOfFour,
+                   OlcOfFour, LargeNoneOfFour, LargeOlcOfFour) {
   std::vector<u64> keys = spread(300, ~u64{0} / 299);  // the first is 0, and the last all ones
   SECTION("ascending") { grow_and_shrink<TestType>(keys); }
   SECTION("descending") {
@@ -143,8 +150,9 @@ TEMPLATE_TEST_CASE("B+-tree: nodes are sound after each operation, in four order
   }
 }
 
-TEMPLATE_TEST_CASE("B+-tree: nodes are sound after random operations on few keys", "[btree]", Tiny<None<Native>>,
-                   Tiny<Olc<Native>>, None<Native>) {
+TEMPLATE_TEST_CASE("B+-tree: nodes are sound after random operations on few keys", "[btree]", NoneOfFour, OlcOfFour,
+                   Case<None<Native>>, LargeNoneOfFour, LargeOlcOfFour, (Case<None<Native>, 1024>),
+                   (Case<None<Native>, 4096>)) {
   Compared<TestType> tree;
   Rng rng(test_seed());
   for (u32 i = 0; i < 6000 && tree.complaint.empty(); ++i) {
@@ -164,7 +172,8 @@ std::string few_strings(Rng& rng) {
 }
 
 TEMPLATE_TEST_CASE("B+-tree: nodes are sound after random operations on strings, which leave no memory", "[btree]",
-                   Tiny<None<Native>>, Tiny<Olc<Native>>, None<Native>) {
+                   NoneOfFour, OlcOfFour, Case<None<Native>>, LargeNoneOfFour, LargeOlcOfFour,
+                   (Case<None<Native>, 1024>)) {
   Compared<TestType, std::string> tree;
   const u64 empty = tree.index.bytes().live;
   Rng rng(test_seed());
@@ -172,46 +181,91 @@ TEMPLATE_TEST_CASE("B+-tree: nodes are sound after random operations on strings,
     tree.random_operation(rng, few_strings(rng), i / 1000 % 2 == 0 ? 2 : 6);
   while (!tree.model.empty()) tree.erase(std::string(tree.model.begin()->first));
   CHECK(tree.shape().leaves == 1);
-  if (TestType::kName == "none") CHECK(tree.index.bytes().live == empty);
+  if (TestType::Policy::kName == "none") CHECK(tree.index.bytes().live == empty);
 }
 
-TEST_CASE("B+-tree: ascending keys leave full nodes, and other keys at least half full ones", "[btree]") {
-  constexpr u32 kMost = btree::Order::kMost, kKeys = 200 * kMost;
-  Synchronized<SeenBTree, None<Native>, U64Key> index(Spec::parse("none"), MemoryConfig{});
+TEMPLATE_TEST_CASE("B+-tree: ascending keys leave full nodes, and other keys at least half full ones", "[btree]",
+                   Case<None<Native>>, (Case<None<Native>, 1024>), (Case<None<Native>, 4096>)) {
+  using Layout = btree::SizedLayout<None<Native>::Layout, TestType::kNodeBytes>;
+  constexpr u32 kKeys = 200 * btree::Leaf<Layout, U64Key>::kMost;
+  Synchronized<TestType::template Tree, None<Native>, U64Key> index(Spec::parse("none"), MemoryConfig{});
   auto me = index.join();
   const bool ascending = GENERATE(true, false);
   for (u64 i = 0; i < kKeys; ++i) index.insert(me, ascending ? i : kKeys - i, i);
-  const Shape shape = shape_of<None<Native>, U64Key>();
+  const Shape shape = shape_of<TestType, U64Key>();
   CHECK(shape.complaint == "");
   CHECK(shape.pairs == kKeys);
   CHECK(shape.leaves <= (ascending ? 200 : 400));
 }
 
-TEST_CASE("B+-tree: a leaf's order is a permutation that follows inserts and removals", "[btree]") {
-  using btree::Order;
+/// Calls check(row, i, below) for rows of kMany numbers with every split between those below a bound and the others.
+template <u32 kMany>
+void search_rows() {
+  for (u32 below = 0; below <= kMany; ++below) {
+    std::vector<u32> asked;
+    const u32 count = btree::count_before<kMany>([&](u32 i) {
+      asked.push_back(i);
+      return i < below;
+    });
+    REQUIRE(count == below);
+    REQUIRE(*std::max_element(asked.begin(), asked.end()) < kMany);
+  }
+}
+
+TEST_CASE("B+-tree: a binary search counts what comes before, and stays in the row whatever it reads", "[btree]") {
+  search_rows<1>();
+  search_rows<2>();
+  search_rows<4>();
+  search_rows<58>();
+  search_rows<254>();
+  Rng rng(test_seed());
+  for (u32 turn = 0; turn < 1000; ++turn) {
+    const u32 count = btree::count_before<58>([&](u32 i) {
+      REQUIRE(i < 58);
+      return rng.below(2) == 0;
+    });
+    REQUIRE(count <= 58);
+  }
+}
+
+template <class Order, u32 kMost>
+void follow_changes() {
   Rng rng(test_seed());
   Order order;
   std::vector<u32> places;
   for (u32 i = 0; i < 5000; ++i) {
-    if (places.size() < Order::kMost && (places.empty() || rng.below(2) == 0)) {
-      const u32 rank = static_cast<u32>(rng.below(places.size() + 1)), place = order.free_place();
+    const auto& now = order.read();
+    if (places.size() < kMost && (places.empty() || rng.below(2) == 0)) {
+      const u32 rank = static_cast<u32>(rng.below(places.size() + 1)), place = now.free_place();
       REQUIRE(std::find(places.begin(), places.end(), place) == places.end());
       places.insert(places.begin() + rank, place);
-      order = order.inserted(rank);
+      order.insert(now, rank);
+    } else if (rng.below(20) == 0) {
+      const u32 stay = static_cast<u32>(rng.below(places.size() + 1));
+      places.resize(stay);
+      order.resize(now, stay);
     } else {
       const u32 rank = static_cast<u32>(rng.below(places.size()));
       const u32 place = places[rank];
       places.erase(places.begin() + rank);
-      order = order.removed(rank);
-      if (places.size() < Order::kMost) REQUIRE(order.free_place() == place);
+      order.remove(now, rank);
+      REQUIRE(order.read().free_place() == place);
     }
-    REQUIRE(order.entries() == places.size());
-    for (u32 rank = 0; rank < places.size(); ++rank) REQUIRE(order.place(rank) == places[rank]);
+    const auto& then = order.read();
+    REQUIRE(then.entries() == places.size());
+    for (u32 rank = 0; rank < places.size(); ++rank) REQUIRE(then.place(rank) == places[rank]);
     std::vector<u32> all;
-    for (u32 rank = 0; rank < Order::kMost; ++rank) all.push_back(order.place(rank));
+    for (u32 rank = 0; rank < kMost; ++rank) all.push_back(then.place(rank));
     std::sort(all.begin(), all.end());
-    for (u32 rank = 0; rank < Order::kMost; ++rank) REQUIRE(all[rank] == rank);
+    for (u32 rank = 0; rank < kMost; ++rank) REQUIRE(all[rank] == rank);
   }
+}
+
+TEST_CASE("B+-tree: a leaf's order is a permutation that follows inserts and removals", "[btree]") {
+  using Layout = None<Native>::Layout;
+  SECTION("one word") { follow_changes<btree::WordOrder<Layout>, btree::Order::kMost>(); }
+  SECTION("a row of four bytes") { follow_changes<btree::RowOrder<Layout, 4>, 4>(); }
+  SECTION("a row of 240 bytes") { follow_changes<btree::RowOrder<Layout, 240>, 240>(); }
 }
 
 }  // namespace

@@ -106,7 +106,7 @@ class Descent {
       Node* const child = node->child(number);
       if (child == nullptr) [[unlikely]]  // read in the middle of a change
         return false;
-      prefetch(child);
+      prefetch(child, level - 1);
       pass(*node, number);
       if (kClaims && level == 1) return tx.claim(at, child);
       if (!at.step_to(child)) [[unlikely]]
@@ -115,10 +115,14 @@ class Descent {
     return true;
   }
 
-  /// Prefetches the lines of a node, which a search needs all at once.
-  [[gnu::always_inline]] static void prefetch(const Node* node) {
-    static_assert(sizeof(Inner) == sizeof(Leaf));
-    prefetch_object<Machine>(static_cast<const Leaf*>(node), Access::kRead);
+  /// Prefetches the lines of a node that a search asks for first.
+  [[gnu::always_inline]] static void prefetch(Node* node, u32 level) {
+    static_assert(sizeof(Inner) == sizeof(Leaf));  // so that a small node need not be told from a small leaf
+    if (!kLarge<Layout> || level == 0) {
+      leaf(node)->prefetch();
+    } else {
+      inner(node)->prefetch();
+    }
   }
 
   /// Returns the answer of a lookup whose way ended at a leaf.
@@ -138,7 +142,7 @@ class Descent {
     for (u32 level = Root(word).height(); level > kLevel; --level) {
       Node* const child = inner(at)->child(inner(at)->child_of(key));
       if (child == nullptr) return;
-      prefetch(child);
+      prefetch(child, level - 1);
       if (level == kLevel + 1 || !at.step_to(child)) return;
     }
   }

@@ -10,10 +10,16 @@
 // Words are kept with their sign bits flipped: the processor compares signed words. A place that is unused has the
 // greatest word, kNone, which no search counts as smaller. A key may have this word, too. A byte string is then told
 // from an unused place by its record.
+//
+// In a large node a search is binary (search.h). It goes through the places of all keys in their order, also the unused
+// ones, which are behind all others.
 #include <algorithm>
 #include <bit>
 #include <cstring>
+#include <functional>
 
+#include "indexes/btree/search.h"
+#include "indexes/btree/sizes.h"
 #include "src/arch/simd.h"
 #include "src/base/key.h"
 #include "src/base/types.h"
@@ -35,6 +41,7 @@ class Words {
 
  public:
   u64 load(u32 place) const { return cell_[place].load(); }
+  void prefetch(u32 place) const { Machine::prefetch(&cell_[place], Access::kRead); }
   void store(u32 place, u64 word) { cell_[place].store(word); }
 
   /// Returns the number of words that are less than `bound`.
@@ -162,7 +169,7 @@ struct Forms<BytesKey> {
   }
 };
 
-/// The keys of a node with room for kMany.
+/// The keys of a node with room for kMany. Searches of a large node take places(i): the place of key i.
 template <class Layout, class Key, u32 kMany>
 class Keys;
 
@@ -175,16 +182,28 @@ class Keys<Layout, U64Key, kMany> {
   Kept load(u32 place) const { return words_.load(place); }
   void store(u32 place, Kept key) { words_.store(place, key); }
   void clear(u32 place) { words_.store(place, kNone); }
+  /// Prefetches what a search compares first.
+  void prefetch(u32 place) const { words_.prefetch(place); }
 
   /// Returns the number of keys that are less than `key`.
   [[gnu::always_inline]] u32 less(Sought key) const { return words_.less(key); }
+  template <class Places>
+  [[gnu::always_inline]] u32 less(Sought key, const Places& places) const {
+    return count_before<kMany>([&](u32 i) __attribute__((always_inline)) { return less_word(load(places(i)), key); });
+  }
   /// Returns the number of keys, of `count` sorted ones, that are not greater than `key`.
   template <class Count>
   [[gnu::always_inline]] u32 not_greater(Sought key, const Count& count) const {
     if (key == kNone) [[unlikely]]
       return count();
-    return words_.less(key + 1);
+    if constexpr (kLarge<Layout>) {
+      return less(key + 1, std::identity());
+    } else {
+      return words_.less(key + 1);
+    }
   }
+  /// Returns true if this is the key at `place`, which is in use.
+  bool is_at(u32 place, Sought key) const { return load(place) == key; }
   /// Returns the place of a key, or kMany. If the key has the word of unused places, it can only be at last().
   template <class Last>
   [[gnu::always_inline]] u32 find(Sought key, const Last& last) const {
@@ -212,13 +231,26 @@ class Keys<Layout, BytesKey, kMany> {
     record_[place].store(key.record);
   }
   void clear(u32 place) { store(place, {kNone, nullptr}); }
+  void prefetch(u32 place) const { heads_.prefetch(place); }
 
   u32 less(const Sought& key) const {
     return count(key, [&](const Record& record) { return record.key() < key.key; });
   }
+  template <class Places>
+  u32 less(const Sought& key, const Places& places) const {
+    return count_before<kMany>([&](u32 i) { return before(load(places(i)), key, false); });
+  }
   template <class Count>
   u32 not_greater(const Sought& key, const Count&) const {
-    return count(key, [&](const Record& record) { return !(key.key < record.key()); });
+    if constexpr (kLarge<Layout>) {
+      return count_before<kMany>([&](u32 i) { return before(load(i), key, true); });
+    } else {
+      return count(key, [&](const Record& record) { return !(key.key < record.key()); });
+    }
+  }
+  bool is_at(u32 place, const Sought& key) const {
+    const Kept kept = load(place);
+    return kept.head == key.head && kept.record != nullptr && kept.record->key() == key.key;
   }
   template <class Last>
   u32 find(const Sought& key, const Last&) const {
@@ -240,6 +272,13 @@ class Keys<Layout, BytesKey, kMany> {
       all += record != nullptr && counts(*record);
     }
     return std::min(all, kMany);  // a key that moved between the two searches may count twice
+  }
+  /// Returns true if a kept key is less than `key`, or if `or_equal` equal to it.
+  [[gnu::always_inline]] static bool before(Kept kept, const Sought& key, bool or_equal) {
+    if (kept.head != key.head) [[likely]]
+      return less_word(kept.head, key.head);
+    if (kept.record == nullptr) return false;  // an unused place
+    return or_equal ? !(key.key < kept.record->key()) : kept.record->key() < key.key;
   }
 
   Words<Layout, kMany> heads_;

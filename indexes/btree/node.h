@@ -1,23 +1,33 @@
 #pragma once
-// The nodes of the B+-tree, of four lines each. (Latches are only there if the layout has them.)
+// The nodes of the B+-tree. (Latches are only there if the layout has them.)
 //
-//   Inner  | latch | number of keys | key 0 ... key 13 | child 0 ... child 14 |
-//   Leaf   | latch | order          | key 0 ... key 13 | value 0 ... value 13 |
-//            ----------- two lines ------------------     ---- two lines ----
+//   Inner  | latch | number of keys | key 0 ... key n - 1 | child 0 ... child n     |
+//   Leaf   | latch | order          | key 0 ... key n - 1 | value 0 ... value n - 1 |
 //
-// With byte strings a key takes two words, so an inner node has 8 of them and a leaf 10.
+// A node has at most as many bytes as the layout says, and so many keys as fit (sizes.h):
+//
+//                     inner nodes: u64, byte strings   leaves: u64, byte strings
+//      256 bytes            14, 8                            14, 10
+//      1 KiB                62, 40                           58, 40
+//      4 KiB               254, 168                         240, 162
+//
+// With a latch of two words, small inner nodes have 12 keys, and some others fewer too.
 //
 // Invariants
 //   1. The keys of an inner node are sorted. Below child i are the keys k with key[i - 1] <= k < key[i], as far as
 //      these keys are there. Children behind the last are null.
 //   2. The entries of a leaf stay where they are. Its order says where, and in which order they are (order.h).
-//   3. A key that is unused holds kNone (keys.h). So a search compares all keys, whatever their number.
+//   3. A key that is unused holds kNone (keys.h). So a search compares all keys, or goes through all, whatever their
+//      number.
 //
 // A reader may see a node in the middle of a change. Its searches stay within the node all the same, since they depend
 // on nothing but their bounds: the number of keys that are less is at most that of all keys.
+#include <type_traits>
+
 #include "indexes/btree/keys.h"
 #include "indexes/btree/order.h"
-#include "src/base/scale.h"
+#include "indexes/btree/search.h"
+#include "indexes/btree/sizes.h"
 #include "src/base/types.h"
 #include "src/machine/machine.h"
 
@@ -30,23 +40,10 @@ struct Node {
   static constexpr u8 tag() { return 0; }
 };
 
-/// The most keys of an inner node and of a leaf: as many as fit into four lines, beside a latch and a word, with a
-/// child or a value for each. They are even, so that a search may compare two at once.
-template <class Layout, class Key>
-inline constexpr u32 kInnerKeys = Layout::kScale == Scale::kTiny                 ? 4
-                                  : Key::kFixedSize == 0                         ? 8
-                                  : sizeof(typename Layout::Latch) > sizeof(u64) ? 12
-                                                                                 : 14;
-template <class Layout, class Key>
-inline constexpr u32 kLeafKeys = Layout::kScale == Scale::kTiny                 ? 4
-                                 : Key::kFixedSize != 0                         ? 14
-                                 : sizeof(typename Layout::Latch) > sizeof(u64) ? 8
-                                                                                : 10;
-
 template <class Layout, class Key>
 class alignas(kLineBytes) Inner : public Node<Layout> {
  public:
-  static constexpr u32 kMost = kInnerKeys<Layout, Key>;
+  static constexpr u32 kMost = Sizes<Layout, Key>::kInnerKeys;
   using Forms = btree::Forms<Key>;
   using Kept = typename Forms::Kept;
   using Sought = typename Forms::Sought;
@@ -63,6 +60,17 @@ class alignas(kLineBytes) Inner : public Node<Layout> {
   /// Returns the number of the child below which the key belongs.
   [[gnu::always_inline]] u32 child_of(const Sought& key) const {
     return key_.not_greater(key, [this]() __attribute__((always_inline)) { return keys(); });
+  }
+
+  /// Prefetches what a search asks for first: in a small node all of it.
+  [[gnu::always_inline]] void prefetch() const {
+    using Machine = typename Layout::Machine;
+    if constexpr (kLarge<Layout>) {
+      Machine::prefetch(this, Access::kRead);
+      visit_first<kMost, 3>([this](u32 i) __attribute__((always_inline)) { key_.prefetch(i); });
+    } else {
+      prefetch_object<Machine>(this, Access::kRead);
+    }
   }
 
   /// Makes `child` the first child of a node that has none.
@@ -121,56 +129,79 @@ class alignas(kLineBytes) Inner : public Node<Layout> {
 template <class Layout, class Key>
 class alignas(kLineBytes) Leaf : public Node<Layout> {
  public:
-  static constexpr u32 kMost = kLeafKeys<Layout, Key>;
-  static_assert(kMost <= Order::kMost);
+  static constexpr u32 kMost = Sizes<Layout, Key>::kLeafKeys;
+  static_assert(kLarge<Layout> || kMost <= Order::kMost);
   using Forms = btree::Forms<Key>;
   using Kept = typename Forms::Kept;
   using Sought = typename Forms::Sought;
   using Value = typename Layout::template Cell<u64>;
 
-  Order order() const { return Order(order_.load()); }
+  decltype(auto) order() const { return order_.read(); }
   u32 entries() const { return order().entries(); }
   bool full() const { return entries() == kMost; }
   /// Returns true if so few entries are left that the leaf should be merged.
   bool sparse() const { return entries() <= kMost / 4; }
   Kept key(u32 place) const { return key_.load(place); }
+  /// Prefetches what a search asks for first: in a small leaf all of it, in a large one the order.
+  [[gnu::always_inline]] void prefetch() const {
+    using Machine = typename Layout::Machine;
+    if constexpr (kLarge<Layout>) {
+      Machine::prefetch(this, Access::kRead);
+      prefetch_object<Machine>(&order_, Access::kRead);
+    } else {
+      prefetch_object<Machine>(this, Access::kRead);
+    }
+  }
   /// Returns the key with this rank.
   Kept key_at(u32 rank) const { return key_.load(order().place(rank)); }
   const Value& value(u32 place) const { return value_[place]; }
   /// Returns the number of entries with smaller keys.
-  u32 rank(const Sought& key) const { return key_.less(key); }
+  u32 rank(const Sought& key) const {
+    if constexpr (kLarge<Layout>) {
+      return key_.less(key, [this](u32 rank) __attribute__((always_inline)) { return order().place(rank); });
+    } else {
+      return key_.less(key);
+    }
+  }
 
   /// Returns the value of a key, or null if it is absent.
   [[gnu::always_inline]] const Value* find(const Sought& key) const {
-    const u32 place = key_.find(key, [this] { return last_place(); });
-    return place == kMost ? nullptr : &value_[place];
+    if constexpr (kLarge<Layout>) {
+      const u32 rank = this->rank(key);
+      if (rank >= entries()) return nullptr;
+      const u32 place = order().place(rank);
+      return key_.is_at(place, key) ? &value_[place] : nullptr;
+    } else {
+      const u32 place = key_.find(key, [this] { return last_place(); });
+      return place == kMost ? nullptr : &value_[place];
+    }
   }
   /// Returns a value that find() returned, to store to it after an upgrade.
   static Value& writable(const Value* value) { return const_cast<Value&>(*value); }
 
   /// Adds an absent key. The leaf must not be full.
   void insert(Kept key, u64 value) {
-    const Order now = order();
+    const auto& now = order();
     const u32 rank = this->rank(Forms::sought(key)), place = now.free_place();
     key_.store(place, key);
     value_[place].store(value);
-    order_.store(now.inserted(rank).word());
+    order_.insert(now, rank);
   }
   /// Removes a present key, and returns it.
   Kept remove(const Sought& key) {
-    const Order now = order();
+    const auto& now = order();
     const u32 rank = this->rank(key), place = now.place(rank);
     const Kept removed = key_.load(place);
     key_.clear(place);
-    order_.store(now.removed(rank).word());
+    order_.remove(now, rank);
     return removed;
   }
   /// Moves all entries but the first `stay` to `right`, which is empty.
   void split(u32 stay, Leaf& right) {
-    const Order now = order();
+    const auto& now = order();
     right.append(*this, stay);
     for (u32 rank = stay; rank < now.entries(); ++rank) key_.clear(now.place(rank));
-    order_.store(now.cut(stay).word());
+    order_.resize(now, stay);
   }
   /// Adds the entries of the right neighbour.
   void merge(const Leaf& right) { append(right, 0); }
@@ -178,23 +209,23 @@ class alignas(kLineBytes) Leaf : public Node<Layout> {
  private:
   /// Returns the place of the greatest key, or kMost.
   [[gnu::noinline, gnu::cold]] u32 last_place() const {
-    const Order now = order();
+    const auto& now = order();
     return now.entries() == 0 ? kMost : now.place(now.entries() - 1);
   }
   /// Adds the entries of `from` that begin at rank `first`. All are greater than those that are here.
   void append(const Leaf& from, u32 first) {
-    const Order those = from.order();
-    Order mine = order();
-    for (u32 rank = first; rank < those.entries(); ++rank) {
-      const u32 place = mine.free_place(), source = those.place(rank);
+    const auto& those = from.order();
+    const auto& mine = order();
+    u32 count = mine.entries();
+    for (u32 rank = first; rank < those.entries(); ++rank, ++count) {
+      const u32 place = mine.place(count), source = those.place(rank);
       key_.store(place, from.key_.load(source));
       value_[place].store(from.value_[source].load());
-      mine = mine.inserted(mine.entries());
     }
-    order_.store(mine.word());
+    order_.resize(mine, count);
   }
 
-  typename Layout::template Cell<u64> order_{Order().word()};
+  std::conditional_t<kLarge<Layout>, RowOrder<Layout, kMost>, WordOrder<Layout>> order_;
   Keys<Layout, Key, kMost> key_;
   Value value_[kMost]{};
 };

@@ -9,14 +9,11 @@
 
 namespace latchlab::btree {
 
-/// The most nodes of a path, and the most that one change locks. With two records of keys they are as many blocks as an
-/// attempt may make and retire. Only a tree of more than 10^9 keys has so long paths.
-inline constexpr u32 kMostNodes = 14;
-
 template <class Layout, class Key, class Tx>
 class Path {
   using Node = btree::Node<Layout>;
   using Descent = btree::Descent<Layout, Key>;
+  static constexpr u32 kMostNodes = Sizes<Layout, Key>::kMostNodes;
 
  public:
   using Reader = typename Tx::template Reader<Node>;

@@ -8,11 +8,18 @@
 
 namespace latchlab::testing {
 
-/// A B+-tree whose nodes a test can reach. There must be one of its type at a time.
-template <class Layout, class Key>
-struct SeenBTree : BTree<Layout, Key> {
-  SeenBTree() { seen = this; }
-  static inline const SeenBTree* seen = nullptr;
+/// A policy, and the size of the nodes of a B+-tree under it.
+template <class P, u32 kBytes = btree::kSmallBytes>
+struct Case {
+  using Policy = P;
+  static constexpr u32 kNodeBytes = kBytes;
+
+  /// A B+-tree whose nodes a test can reach. There must be one of its type at a time.
+  template <class Layout, class Key>
+  struct Tree : BTreeOf<Layout, Key, kBytes> {
+    explicit Tree(const auto&...) { seen = this; }
+    static inline const Tree* seen = nullptr;
+  };
 };
 
 /// The nodes and pairs of a tree, and the first thing that is wrong with them.
@@ -21,8 +28,9 @@ struct Shape {
   std::string complaint;
 };
 
-template <class Layout, class Key>
+template <class PlainLayout, class Key, u32 kBytes>
 class ShapeOf {
+  using Layout = btree::SizedLayout<PlainLayout, kBytes>;
   using Descent = btree::Descent<Layout, Key>;
   using Inner = typename Descent::Inner;
   using Leaf = typename Descent::Leaf;
@@ -32,7 +40,7 @@ class ShapeOf {
  public:
   /// Checks that the keys of each node ascend and lie between its bounds, that all leaves are at level 0, that unused
   /// places are empty, and that no latch is left.
-  static Shape of(const BTree<Layout, Key>& tree) {
+  static Shape of(const BTreeOf<PlainLayout, Key, kBytes>& tree) {
     ShapeOf shape;
     const auto root = tree.root();
     shape.shape_.height = root.height();
@@ -78,7 +86,7 @@ class ShapeOf {
   }
   void visit(const Leaf& leaf, const Kept* lower, const Kept* upper) {
     ++shape_.leaves;
-    const btree::Order order = leaf.order();
+    const auto& order = leaf.order();
     shape_.pairs += order.entries();
     for (u32 rank = 0; rank < order.entries(); ++rank) {
       const Kept key = leaf.key_at(rank);
@@ -97,11 +105,11 @@ class ShapeOf {
   Shape shape_;
 };
 
-/// Returns the shape of the tree that was made last with this policy and this kind of keys.
-template <class Policy, class Key>
+/// Returns the shape of the tree that was made last for this case and this kind of keys.
+template <class Of, class Key>
 Shape shape_of() {
-  using Layout = typename Policy::Layout;
-  return ShapeOf<Layout, Key>::of(*SeenBTree<Layout, Key>::seen);
+  using Layout = typename Of::Policy::Layout;
+  return ShapeOf<Layout, Key, Of::kNodeBytes>::of(*Of::template Tree<Layout, Key>::seen);
 }
 
 }  // namespace latchlab::testing

@@ -29,6 +29,7 @@ class Shrink {
   using Reader = typename Path::Reader;
   using Forms = btree::Forms<Key>;
   using Sought = typename Forms::Sought;
+  static constexpr u32 kMostNodes = Sizes<Layout, Key>::kMostNodes;
 
  public:
   Shrink(Tx& tx, Anchor<Layout>* anchor) : tx_(tx), anchor_(anchor) {}
@@ -72,9 +73,8 @@ class Shrink {
   }
   /// Returns true if the content of left_ and right_ fits into three quarters of a node.
   bool fit(bool leaves) const {
-    constexpr u32 kMost = Leaf::kMost * 3 / 4;
-    if (leaves) return Descent::leaf(left_)->entries() + Descent::leaf(right_)->entries() <= kMost;
-    return Descent::inner(left_)->keys() + Descent::inner(right_)->keys() + 1 <= kMost;
+    if (leaves) return Descent::leaf(left_)->entries() + Descent::leaf(right_)->entries() <= Leaf::kMost * 3 / 4;
+    return Descent::inner(left_)->keys() + Descent::inner(right_)->keys() + 1 <= Inner::kMost * 3 / 4;
   }
 
   /// Removes the key from its leaf, and merges left_ and right_, of which one is node i of the path.

@@ -28,7 +28,7 @@ class SideBySide {
   }
 
  private:
-  static constexpr u32 kWays = 16;  // so that nodes of four lines keep a core's line buffers busy
+  static constexpr u32 kWays = 16;  // so that small nodes keep a core's line buffers busy
 
   template <class Tx>
   [[nodiscard]] static bool find_few(Tx& tx, const Anchor<Layout>* anchor, std::span<const Key> keys,
@@ -48,7 +48,7 @@ class SideBySide {
         const auto* const node = Descent::inner(at[i]);
         next[i] = node->child(node->child_of(sought[i]));
         if (next[i] == nullptr) return false;
-        Descent::prefetch(next[i]);
+        Descent::prefetch(next[i], level - 1);
       }
     }
     for (std::size_t i = 0; i < keys.size(); ++i) {

@@ -26,6 +26,7 @@ class Split {
   using Forms = btree::Forms<Key>;
   using Kept = typename Forms::Kept;
   using Sought = typename Forms::Sought;
+  static constexpr u32 kMostNodes = Sizes<Layout, Key>::kMostNodes;
   template <class Tx>
   using Path = btree::Path<Layout, Key, Tx>;
 
