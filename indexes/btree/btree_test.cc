@@ -228,6 +228,37 @@ TEST_CASE("B+-tree: a binary search counts what comes before, and stays in the r
   }
 }
 
+/// Returns the places that a visit of the marks comes to.
+template <u32 kMost>
+std::vector<u32> places_of(const btree::Marks<None<Native>::Layout, kMost>& marks, u8 mark) {
+  std::vector<u32> places;
+  marks.visit(mark, [&](u32 place) {
+    places.push_back(place);
+    return false;
+  });
+  return places;
+}
+
+TEMPLATE_TEST_CASE("B+-tree: a leaf's marks lead to all places with a mark, and to no others", "[btree]",
+                   (std::integral_constant<u32, 4>), (std::integral_constant<u32, 54>),
+                   (std::integral_constant<u32, 224>)) {
+  constexpr u32 kMost = TestType::value;
+  btree::Marks<None<Native>::Layout, kMost> marks;
+  Rng rng(test_seed());
+  std::vector<u32> places[3];
+  for (u32 place = 0; place < kMost; ++place) {
+    const u8 mark = static_cast<u8>(rng.below(3));
+    marks.store(place, mark);
+    REQUIRE(marks.load(place) == mark);
+    places[mark].push_back(place);
+  }
+  for (u8 mark = 0; mark < 3; ++mark) CHECK(places_of(marks, mark) == places[mark]);
+  CHECK(places_of(marks, 3).empty());
+  u32 visits = 0;
+  marks.visit(marks.load(kMost / 2), [&](u32) { return ++visits == 1; });
+  CHECK(visits == 1);
+}
+
 template <class Order, u32 kMost>
 void follow_changes() {
   Rng rng(test_seed());

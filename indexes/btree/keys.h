@@ -21,6 +21,7 @@
 #include "indexes/btree/search.h"
 #include "indexes/btree/sizes.h"
 #include "src/arch/simd.h"
+#include "src/base/hash.h"
 #include "src/base/key.h"
 #include "src/base/types.h"
 #include "src/machine/machine.h"
@@ -90,6 +91,10 @@ struct Forms<U64Key> {
   static bool less_than(Sought a, Sought b) { return less_word(a, b); }
   /// Returns true if a Kept is that of an unused place for sure.
   static constexpr bool unused(Kept) { return false; }
+  /// Returns true if an unused place may look like the key.
+  static constexpr bool is_none(Sought key) { return key == kNone; }
+  /// Returns a byte of a hash of the key.
+  static u8 mark(Sought key) { return static_cast<u8>(key * kMixFactor >> 56); }
 
   /// Returns the Kept of a new key.
   template <class Tx>
@@ -146,6 +151,11 @@ struct Forms<BytesKey> {
     return a.head == b.head ? a.key < b.key : less_word(a.head, b.head);
   }
   static bool unused(Kept key) { return key.record == nullptr; }
+  static constexpr bool is_none(const Sought&) { return false; }
+  static u8 mark(const Sought& key) {
+    return static_cast<u8>(
+        hash_bytes(std::string_view(reinterpret_cast<const char*>(key.key.spelled()), key.key.spelled_size()), 0));
+  }
 
   template <class Tx>
   static Attempt<Kept> make(Tx& tx, const Sought& key) {

@@ -1,17 +1,22 @@
 #pragma once
 // The nodes of the B+-tree. (Latches are only there if the layout has them.)
 //
-//   Inner  | latch | number of keys | key 0 ... key n - 1 | child 0 ... child n     |
-//   Leaf   | latch | order          | key 0 ... key n - 1 | value 0 ... value n - 1 |
+//   Inner        | latch | number of keys | key 0 ... key n - 1 | child 0 ... child n     |
+//   small Leaf   | latch | order          | key 0 ... key n - 1 | value 0 ... value n - 1 |
+//   large Leaf   | latch | marks | order  | key 0 ... key n - 1 | value 0 ... value n - 1 |
 //
 // A node has at most as many bytes as the layout says, and so many keys as fit (sizes.h):
 //
 //                     inner nodes: u64, byte strings   leaves: u64, byte strings
 //      256 bytes            14, 8                            14, 10
-//      1 KiB                62, 40                           58, 40
-//      4 KiB               254, 168                         240, 162
+//      1 KiB                62, 40                           54, 38
+//      4 KiB               254, 168                         226, 156
 //
-// With a latch of two words, small inner nodes have 12 keys, and some others fewer too.
+// These are the numbers beside a latch of one word. Beside one of two words small inner nodes have 12 keys, and some
+// others fewer too.
+//
+// A lookup in a large leaf reads the marks (marks.h), and then mostly one key and its value. An insert or an erasure
+// also goes through the order.
 //
 // Invariants
 //   1. The keys of an inner node are sorted. Below child i are the keys k with key[i - 1] <= k < key[i], as far as
@@ -25,6 +30,7 @@
 #include <type_traits>
 
 #include "indexes/btree/keys.h"
+#include "indexes/btree/marks.h"
 #include "indexes/btree/order.h"
 #include "indexes/btree/search.h"
 #include "indexes/btree/sizes.h"
@@ -147,7 +153,7 @@ class alignas(kLineBytes) Leaf : public Node<Layout> {
     using Machine = typename Layout::Machine;
     if constexpr (kLarge<Layout>) {
       Machine::prefetch(this, Access::kRead);
-      prefetch_object<Machine>(&order_, Access::kRead);
+      prefetch_object<Machine>(&marks_, Access::kRead);
     } else {
       prefetch_object<Machine>(this, Access::kRead);
     }
@@ -167,10 +173,15 @@ class alignas(kLineBytes) Leaf : public Node<Layout> {
   /// Returns the value of a key, or null if it is absent.
   [[gnu::always_inline]] const Value* find(const Sought& key) const {
     if constexpr (kLarge<Layout>) {
-      const u32 rank = this->rank(key);
-      if (rank >= entries()) return nullptr;
-      const u32 place = order().place(rank);
-      return key_.is_at(place, key) ? &value_[place] : nullptr;
+      if (Forms::is_none(key)) [[unlikely]]
+        return find_by_order(key);
+      const Value* found = nullptr;
+      marks_.visit(Forms::mark(key), [&](u32 place) __attribute__((always_inline)) {
+        if (!key_.is_at(place, key)) return false;
+        found = &value_[place];
+        return true;
+      });
+      return found;
     } else {
       const u32 place = key_.find(key, [this] { return last_place(); });
       return place == kMost ? nullptr : &value_[place];
@@ -185,6 +196,7 @@ class alignas(kLineBytes) Leaf : public Node<Layout> {
     const u32 rank = this->rank(Forms::sought(key)), place = now.free_place();
     key_.store(place, key);
     value_[place].store(value);
+    if constexpr (kLarge<Layout>) marks_.store(place, Forms::mark(Forms::sought(key)));
     order_.insert(now, rank);
   }
   /// Removes a present key, and returns it.
@@ -212,6 +224,13 @@ class alignas(kLineBytes) Leaf : public Node<Layout> {
     const auto& now = order();
     return now.entries() == 0 ? kMost : now.place(now.entries() - 1);
   }
+  /// Does what find() does without the marks.
+  [[gnu::noinline, gnu::cold]] const Value* find_by_order(const Sought& key) const {
+    const u32 rank = this->rank(key);
+    if (rank >= entries()) return nullptr;
+    const u32 place = order().place(rank);
+    return key_.is_at(place, key) ? &value_[place] : nullptr;
+  }
   /// Adds the entries of `from` that begin at rank `first`. All are greater than those that are here.
   void append(const Leaf& from, u32 first) {
     const auto& those = from.order();
@@ -221,10 +240,13 @@ class alignas(kLineBytes) Leaf : public Node<Layout> {
       const u32 place = mine.place(count), source = those.place(rank);
       key_.store(place, from.key_.load(source));
       value_[place].store(from.value_[source].load());
+      if constexpr (kLarge<Layout>) marks_.store(place, from.marks_.load(source));
     }
     order_.resize(mine, count);
   }
 
+  struct NoMarks {};
+  [[no_unique_address]] std::conditional_t<kLarge<Layout>, Marks<Layout, kMost>, NoMarks> marks_;
   std::conditional_t<kLarge<Layout>, RowOrder<Layout, kMost>, WordOrder<Layout>> order_;
   Keys<Layout, Key, kMost> key_;
   Value value_[kMost]{};

@@ -7,9 +7,8 @@ namespace latchlab::btree {
 /// Returns how many of kMany elements, from number `base` on, come before the one that is sought, plus `base`.
 /// before(i) says whether element i does; if an element does, so do all on its left.
 ///
-/// It compares the same number of elements in each search, and has no branch on what it finds: the compiler is told
-/// that either is as likely. Whatever before() says, the result is at most base + kMany, and no other element is asked
-/// for.
+/// It compares the same number of elements in each search, and has no branch on what it finds: it multiplies by that.
+/// Whatever before() says, the result is at most base + kMany, and no other element is asked for.
 template <u32 kMany, class Before>
 [[gnu::always_inline]] inline u32 count_before(const Before& before, u32 base = 0) {
   if constexpr (kMany == 1) {
@@ -17,7 +16,7 @@ template <u32 kMany, class Before>
   } else {
     constexpr u32 kHalf = kMany / 2;
     const bool right = before(base + kHalf - 1);
-    return count_before<kMany - kHalf>(before, __builtin_expect_with_probability(right, 1, .5) ? base + kHalf : base);
+    return count_before<kMany - kHalf>(before, base + u32{right} * kHalf);
   }
 }
 

@@ -2,7 +2,8 @@
 // The size of the B+-tree's nodes, and how many keys follow from it.
 //
 // A small node has four lines. Its searches compare all keys at once, and the order of a leaf is one word. A large node
-// has more: binary searches ask for a few of its lines, and the order of a leaf is a row of bytes (order.h).
+// has more: binary searches ask for a few of its lines. The order of a large leaf is a row of bytes (order.h), and it
+// has marks, by which lookups find a key (marks.h).
 #include <algorithm>
 #include <type_traits>
 
@@ -37,7 +38,8 @@ class Sizes {
     return before_keys(sizeof(u32)) + keys * kKeyBytes + (keys + 1) * kWordBytes;
   }
   static constexpr u32 leaf_bytes(u32 keys) {
-    return before_keys(kLarge<Layout> ? sizeof(u32) + keys : kWordBytes) + keys * (kKeyBytes + kWordBytes);
+    const u32 marks_and_order = (keys + 15) / 16 * 16 + sizeof(u32) + keys;
+    return before_keys(kLarge<Layout> ? marks_and_order : kWordBytes) + keys * (kKeyBytes + kWordBytes);
   }
   static constexpr u32 most(u32 (*bytes)(u32 keys)) {
     if (Layout::kScale == Scale::kTiny) return 4;
