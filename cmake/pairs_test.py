@@ -90,7 +90,7 @@ class Asked(Generated):
         self.ask("")
         registry = (self.pairs / "registry_all.cc").read_text()
         said = dict(re.findall(r'add_lacking\({"(\w+)", {[^}]*}, {("\w+", "\w+", "\w+")}}\)', registry))
-        self.assertEqual(said, {"btree1k": '"btree", "node", "1Ki"', "btree4k": '"btree", "node", "4Ki"',
+        self.assertEqual(said, {"btree1k": '"btree", "node", "1024"', "btree4k": '"btree", "node", "4096"',
                                 "cuckoo3": '"cuckoo", "slots", "3"', "cuckoo7": '"cuckoo", "slots", "7"'})
 
 

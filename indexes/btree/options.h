@@ -1,6 +1,5 @@
 #pragma once
 // The options of `btree`.
-#include <array>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -18,28 +17,27 @@ namespace latchlab::btree {
 template <u32 kBytes>
 struct Options {
   static_assert(kBytes == 256 || kBytes == 1024 || kBytes == 4096);
-  static constexpr std::array<std::string_view, 3> kNodes{"256", "1Ki", "4Ki"};
-  static constexpr std::size_t kOwn = kBytes == 256 ? 0 : kBytes == 1024 ? 1 : 2;
+  static constexpr std::string_view kWord = kBytes == 256 ? "256" : kBytes == 1024 ? "1024" : "4096";
 
   /// Parses a spec such as btree:node=256. Throws InputError.
   static Options parse(const Spec& spec) {
     SpecReader reader(spec, "index " + spec.name);
+    const u64 node = reader.number("node", kBytes, 0, ~u64{0});
+    if (node != 256 && node != 1024 && node != 4096)
+      throw InputError(fmt::format("index {}: node={} is none of 256, 1Ki, 4Ki", spec.name, node));
     // `btree` with another size is another index (MeantBy), unless a tree is made by hand.
-    if (const std::size_t given = reader.one_of("node", kOwn, {kNodes.begin(), kNodes.end()}); given != kOwn) {
-      throw InputError(fmt::format("index {} has node={}, not {}", spec.name, kNodes[kOwn], kNodes[given]));
-    }
+    if (node != kBytes) throw InputError(fmt::format("index {} has node={}, not {}", spec.name, kBytes, node));
     reader.finish();
     return {};
   }
-  std::vector<std::pair<std::string, std::string>> resolved() const { return {{"node", std::string(kNodes[kOwn])}}; }
+  std::vector<std::pair<std::string, std::string>> resolved() const { return {{"node", std::string(kWord)}}; }
   static std::string_view about(std::string_view) { return "bytes of a node: 256, 1Ki or 4Ki"; }
 };
 
 /// The options of an index that an option of `btree` means.
 template <u32 kBytes>
 struct OtherOptions : Options<kBytes> {
-  static constexpr MeantBy kMeantBy{
-      .index = "btree", .option = "node", .value = Options<kBytes>::kNodes[Options<kBytes>::kOwn]};
+  static constexpr MeantBy kMeantBy{.index = "btree", .option = "node", .value = Options<kBytes>::kWord};
 
   static OtherOptions parse(const Spec& spec) { return {Options<kBytes>::parse(spec)}; }
 };

@@ -42,13 +42,14 @@ struct Spec {
 };
 
 /// Another index's name and the option that turns that name into this index: with any value (cuckoo:shape=2x4 is
-/// simdht), or with one (cuckoo:slots=7 is cuckoo7). Empty for none.
+/// simdht), or with one (cuckoo:slots=7 is cuckoo7). A number is in plain form here, and in any form in a spec
+/// (btree:node=1Ki is btree1k). Empty for none.
 struct MeantBy {
   std::string_view index, option, value = {};
 
   /// Returns true if this is what the spec means.
   bool selects(const Spec& spec) const {
-    return index == spec.name && std::ranges::any_of(spec.options, [this](const auto& given) {
+    return index == spec.name && std::ranges::any_of(spec.plain().options, [this](const auto& given) {
              return given.first == option && (value.empty() || given.second == value);
            });
   }

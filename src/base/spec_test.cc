@@ -141,6 +141,18 @@ TEST_CASE("nearest returns the candidate that was probably meant, or none", "[sp
   CHECK(suggestion("none", words).empty());
 }
 
+TEST_CASE("an option with a value means an index, in whatever form a number is written", "[spec]") {
+  constexpr MeantBy kWithValue{.index = "btree", .option = "node", .value = "1024"};
+  CHECK(kWithValue.selects(Spec::parse("btree:node=1Ki")));
+  CHECK(kWithValue.selects(Spec::parse("btree:seed=1,node=1024")));
+  CHECK_FALSE(kWithValue.selects(Spec::parse("btree:node=4Ki")));
+  CHECK_FALSE(kWithValue.selects(Spec::parse("btree")));
+  CHECK_FALSE(kWithValue.selects(Spec::parse("art:node=1Ki")));
+  constexpr MeantBy kWithAny{.index = "cuckoo", .option = "shape"};
+  CHECK(kWithAny.selects(Spec::parse("cuckoo:shape=2x4")));
+  CHECK_FALSE(kWithAny.selects(Spec::parse("cuckoo:slots=7")));
+}
+
 TEST_CASE("the plain form of a spec writes every number in one way, and leaves paths alone") {
   const auto plain = [](std::string_view text) { return Spec::parse(text).plain().str(); };
   CHECK(plain("stride:4Ki") == "stride:4096");
