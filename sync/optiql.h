@@ -197,8 +197,8 @@ class OptiqlLatch {
   }
   void unlock(Queue queue, const Hold& hold) {
     u64 alone = locked_by(hold.element);
-    if (!word_.compare_exchange(alone, hold.next, kRelease)) {  // (3) pairs with word, version and claim
-      word_.fetch_add(kOpen | hold.next, kRelease);             // (4) pairs with word and version; lemma 2
+    if (!word_.compare_exchange(alone, number(hold.next), kRelease)) {  // (3) pairs with word, version and claim
+      word_.fetch_add(kOpen | number(hold.next), kRelease);             // (4) pairs with word and version; lemma 2
       // Its acquire pairs with the store of the thread behind.
       const u32 behind = M::wait_until(queue.shared_->element(hold.element).next, [](u32 next) { return next != 0; });
       queue.shared_->element(behind).granted.store(hold.next + 1, kRelease);  // (5) pairs with the wait in claim

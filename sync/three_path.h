@@ -188,7 +188,7 @@ class ThreePath : public Optimistic<VersionedLayout<M, Bugs>> {
     if constexpr (std::invocable<const Body&, FastTx<M>&>) {
       if (auto done = speculate<kReads>(me, body)) return *std::move(done);
     }
-    const Counted counted(slow_);
+    const Counted counted(*this);
     return Base::read(me, body);
   }
   template <class Me, class Body>
@@ -196,31 +196,30 @@ class ThreePath : public Optimistic<VersionedLayout<M, Bugs>> {
     if constexpr (std::invocable<const Body&, FastTx<M>&>) {
       if (auto done = speculate<kChanges>(me, body)) return *std::move(done);
     }
-    const Counted counted(slow_);
+    const Counted counted(*this);
     return Base::write(me, body);
   }
 
  private:
   enum Kind : bool { kReads, kChanges };
 
-  /// An operation on the slow path while it lives.
+  /// An operation on the slow path while it lives. Without transactions there is no other path, and nothing to count.
   class Counted {
-    using Count = typename M::template Atomic<u64>;
-
    public:
     // Sequentially consistent: a locked instruction, before which the processor makes no later read. Otherwise a fast
     // transaction could commit between such a read and the count. Pairs with the load in once.
-    explicit Counted(Count& count) : count_(count) {
-      if (!Bugs::kDropSlowCount) count_.fetch_add(1, kSeqCst);
+    explicit Counted(ThreePath& policy) : policy_(policy), counts_(policy.works_ && !Bugs::kDropSlowCount) {
+      if (counts_) policy_.slow_.fetch_add(1, kSeqCst);
     }
     ~Counted() {
-      if (!Bugs::kDropSlowCount) count_.fetch_add(~u64{0}, kRelease);  // pairs with the load in once
+      if (counts_) policy_.slow_.fetch_add(~u64{0}, kRelease);  // pairs with the load in once
     }
     Counted(const Counted&) = delete;
     Counted& operator=(const Counted&) = delete;
 
    private:
-    Count& count_;
+    ThreePath& policy_;
+    const bool counts_;
   };
 
   /// Tries the fast path, and then the middle one. Returns nothing if the operation must take the slow path, which it
