@@ -1,5 +1,5 @@
-// ART under global locks on the race finder. `cna`, `reciprocating`, `hapax`, `gcr` and `bravo` are not here: they differ
-// from `mcs` and `rwspin` only by the lock, which sync/locks_race_test.cc explores.
+// ART under global locks on the race finder. `cna`, `reciprocating`, `hapax`, `gcr` and `bravo` are not here: they
+// differ from `mcs` and `rwspin` only by the lock, which sync/locks_race_test.cc explores.
 #include "indexes/art/art.h"
 #include "indexes/art/race_mixes_test.h"
 #include "sync/combine.h"
