@@ -17,6 +17,25 @@ import gaps as missing  # noqa: E402
 from smoke_testing import skip_if_lacking  # noqa: E402
 
 
+def option(arguments, name):
+    """Returns the last value of an option, or None."""
+    return next((argument.split("=", 1)[1] for argument in reversed(arguments) if argument.startswith(f"--{name}=")), None)
+
+
+def measured(point):
+    """Returns a point's document and "", or None and the reason why there is none. If this build lacks the pair, as ./test does for most
+    policies that run an index's code as another one does, the index runs under olc, and the policy runs with the smallest index, which
+    has them all."""
+    document, failure = measured_once(point)
+    if "is not in this build" not in failure or not option(point.arguments, "sync"):
+        return document, failure
+    sync = f"--sync={option(point.arguments, 'sync')}"
+    small = ("--index=chained_line", sync, "--threads=2", "--records=2000", "--ops=2000", "--warmup=0")
+    if failure := measured_once(dataclasses.replace(point, arguments=small))[1]:
+        return None, failure
+    return measured_once(dataclasses.replace(point, arguments=definition.merged(point.arguments, ["--sync=olc"])))
+
+
 class Definitions(unittest.TestCase):
     def test_each_experiment_has_valid_command_lines(self):
         for name in definition.names():
@@ -46,10 +65,10 @@ class Definitions(unittest.TestCase):
                 seen.add(drawn)
                 with self.subTest(name=name, arguments=point.arguments):
                     if point.arguments not in documents:   # two panels may draw different numbers of one run
-                        measured, failure = measured_once(point)
+                        document, failure = measured(point)
                         skip_if_lacking(failure)
                         self.assertEqual(failure, "")
-                        documents[point.arguments] = measured
+                        documents[point.arguments] = document
                     document = documents[point.arguments]
                     if document["status"] == "skipped":
                         self.assertIn("--fit", point.arguments)
