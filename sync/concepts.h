@@ -227,14 +227,34 @@ struct WatchOf<Index> {
   using Type = typename Index::Watch;
 };
 
+/// The Relief of an index, if it has one.
+template <class Index>
+struct ReliefOf {
+  struct Type {};
+};
+template <class Index>
+  requires requires { typename Index::Relief; }
+struct ReliefOf<Index> {
+  using Type = typename Index::Relief;
+};
+
+/// The counters of a policy under which changes may be in vain because other threads are in the way.
+template <class Counters>
+concept CountsConflicts = requires(const Counters& counters) {
+  { counters.conflicts() } -> std::same_as<u64>;  // the attempts of this thread that were
+};
+
 /// The result of a put: bool or PutResult.
 template <class A>
 concept SaysWhetherPut = std::same_as<A, Attempt<bool>> || std::same_as<A, Attempt<PutResult>>;
 
 /// An index as its author writes it: bodies for any transaction, once, for every policy. Synchronized documents their
 /// results, where callers see them (sync/synchronized.h). The harness's check of a run also visits every pair: an index
-/// that is not ordered and does not walk (WalkingBody) needs `for_each` for it. An index may have two tasks
+/// that is not ordered and does not walk (WalkingBody) needs `for_each` for it. An index may have three tasks
 /// (Maintains):
+///   Relief   follows some changes that met those of other threads, under policies that count them (CountsConflicts).
+///   Each thread keeps one. It counts the
+///            thread's changes and decides which it follows. Without memory it does nothing.
 ///   Growth   follows the insert of a key for which asks_to_grow is true. If put_in returns kNoRoom, Growth::for_room()
 ///            runs before the next try, until there is room or a step returns kFull.
 ///            An index without Growth whose put_in returns kNoRoom is full: the put throws IndexFull.
@@ -259,6 +279,10 @@ concept IndexBody =
       requires(!requires { typename Index::Growth; }) || (Maintains<Index, Tx, typename Index::Growth> && requires {
                 { constant.asks_to_grow(key) } -> std::same_as<bool>;
               });
+      requires(!requires { typename Index::Relief; }) ||
+                  (Maintains<Index, Tx, typename Index::Relief> && requires(typename Index::Relief& relief) {
+                    { relief.changed(true) } -> std::same_as<bool>;  // counts a change, and whether it met others
+                  });
       requires(!requires { typename Index::Watch; }) ||
                   (Maintains<Index, Tx, typename Index::Watch> && requires(typename Index::Watch& watch) {
                     { watch.lookups(u64{}) } -> std::same_as<u64>;  // counts lookups; returns how many it follows

@@ -65,6 +65,7 @@ struct HybridCounters : TransactionCounters {
   u64 write_restarts = 0;  ///< attempts of writing bodies that restarted, aborted ones included
   u64 unused = 0;  ///< transactions that ended without a change, not counted as begins or commits; 0 without suspend
 
+  u64 conflicts() const { return write_restarts; }
   static constexpr auto fields() {
     using C = HybridCounters;
     return fields_beside(

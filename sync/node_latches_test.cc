@@ -9,6 +9,7 @@
 #include "src/base/error.h"
 #include "src/machine/emulated.h"
 #include "src/machine/native.h"
+#include "src/testing/death.h"
 #include "sync/hapax_olc.h"
 #include "sync/latch_hybrid.h"
 #include "sync/olc.h"
@@ -53,6 +54,13 @@ class Family {
     child->first.store(before + 1);
     child->second.store(child->second.load() + 1);
     return before;
+  }
+  /// Breaks a rule: claims both children.
+  template <class Tx>
+  Attempt<u64> claim_twice_in(Tx& tx) {
+    auto first = tx.enter(&parent_), second = first;
+    if (!tx.claim(first, &children_[0]) || !tx.claim(second, &children_[1])) return kRestart;
+    return 0;
   }
   /// Puts the other child in the place of this one.
   template <class Tx>
@@ -114,6 +122,40 @@ TEST_CASE("Races: a claim keeps operations apart, and finds that its node was un
   check_no_race<Claiming<Optiql<Simulated>>>();
   check_no_race<Claiming<LatchHybrid<Simulated>>>("latch-hybrid:0");
   check_no_race<Claiming<LatchHybrid<Simulated>>>("latch-hybrid:1");
+}
+
+/// Every fiber claims the same child.
+template <class P>
+struct InTurn : Crew<P> {
+  using Crew<P>::Crew;
+  Family<typename P::Layout> family;
+
+  void fiber(u32 id) {
+    for (u32 turn = 0; turn < kTurns; ++turn)
+      this->house.policy.write(this->threads[id], [&](auto& tx) { return family.add_in(tx, 0); });
+  }
+  std::string check() {
+    u64 restarts = 0;
+    for (const auto& me : this->threads) restarts += me.counters.write_restarts;
+    return restarts == 0 ? "" : "a change that had its turn began again";
+  }
+};
+
+TEST_CASE("Races: a change of a claimed node is never in vain", "[race]") {
+  check_no_race<InTurn<TicketOlc<Simulated>>>();
+  check_no_race<InTurn<HapaxOlc<Simulated>>>();
+  check_no_race<InTurn<Optiql<Simulated>>>();
+  CHECK(fails_with<InTurn<Olc<Simulated>>>("a change that had its turn"));
+}
+
+TEST_CASE("a claim beside a claim ends the process", "[sync]") {
+  const std::string words = last_words([] {
+    House<TicketOlc<Native>> house("ticket-olc");
+    House<TicketOlc<Native>>::ThreadState me(house);
+    Family<TicketOlc<Native>::Layout> family;
+    house.policy.write(me, [&](auto& tx) { return family.claim_twice_in(tx); });
+  });
+  CHECK(words.find("call unclaim before") != std::string::npos);
 }
 
 TEST_CASE("Seeded bugs: a claim that does not validate the parent loses operations", "[race]") {

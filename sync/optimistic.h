@@ -44,6 +44,7 @@ class Optimistic : public Promises {
     u64 read_restarts = 0;   ///< attempts of reading bodies that restarted
     u64 write_restarts = 0;  ///< attempts of writing bodies that restarted
 
+    u64 conflicts() const { return write_restarts; }
     static constexpr auto fields() {
       return std::array{CounterField{"read_restarts", &Counters::read_restarts},
                         CounterField{"write_restarts", &Counters::write_restarts}};

@@ -26,6 +26,7 @@ struct TransactionCounters {
   u64 commits_at_2 = 0, commits_at_3 = 0, commits_at_4_to_7 = 0, commits_at_8_to_15 = 0, commits_at_16_on = 0;
   std::array<u64, kAbortBits + 1> histogram{};  ///< aborts by the bits of their status
 
+  u64 conflicts() const { return conflict; }
   /// Returns the counter of each class, in the order of AbortCause. Their names are those of kWords<AbortCause>.
   static constexpr auto abort_fields() {
     using C = TransactionCounters;

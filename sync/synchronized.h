@@ -53,6 +53,8 @@ class Synchronized {
   static constexpr bool kOrdered = Body::kOrdered;
   /// True if the index learns from lookups, which may then change it.
   static constexpr bool kLearns = requires { typename Body::Watch; };
+  /// True if the index follows changes that met those of other threads.
+  static constexpr bool kRelieves = requires { typename Body::Relief; } && CountsConflicts<Counters>;
   /// True if the index can run the lookups of a batch side by side.
   static constexpr bool kSideBySide = BatchBody<Body, typename Policy::Tx>;
   /// True if the changes of a batch are one attempt. Otherwise each is an attempt of its own.
@@ -85,6 +87,7 @@ class Synchronized {
     Counters counters;
     [[no_unique_address]] Learned learned;
     [[no_unique_address]] typename WatchOf<Body>::Type watch;
+    [[no_unique_address]] typename ReliefOf<Body>::Type relief;
 
    private:
     template <class Reclaim>
@@ -138,8 +141,9 @@ class Synchronized {
         me, [this, key = spelling.key()](auto& tx) __attribute__((always_inline)) { return index_.find_in(tx, key); });
     if constexpr (kLearns) {
       ThreadState& thread = thread_of(me);
-      if (thread.watch.lookups(1) != 0) [[unlikely]]
-        watch(thread, spelling.key());
+      if (thread.watch.lookups(1) != 0) [[unlikely]] {
+        if (!follow(thread, spelling.key(), thread.watch)) thread.watch.pass(1);
+      }
     }
     return found;
   }
@@ -412,7 +416,8 @@ class Synchronized {
       ThreadState& thread = thread_of(me);
       const auto seen = keys.last(thread.watch.lookups(keys.size()));
       for (std::size_t i = 0; i < seen.size(); ++i) {
-        if (i == 0 || thread.watch.lookups(1) != 0) watch(thread, seen[i]);  // it may follow fewer meanwhile
+        // The first is due. It may follow fewer meanwhile.
+        if ((i == 0 || thread.watch.lookups(1) != 0) && !follow(thread, seen[i], thread.watch)) thread.watch.pass(1);
       }
     }
   }
@@ -554,7 +559,12 @@ class Synchronized {
         return index_.put_in(tx, key, value, how);
       });
     };
-    if (how == Put::kUpdate) return was_put(once());  // takes no memory, and never lacks room
+    const u64 conflicts = conflicts_of(me);
+    if (how == Put::kUpdate) {  // takes no memory, and never lacks room
+      const bool updated = was_put(once());
+      relieve(me, key, conflicts);
+      return updated;
+    }
     auto placed = with_memory(me, once);
     if constexpr (std::same_as<decltype(placed), PutResult>) {
       for (; placed == PutResult::kNoRoom; placed = with_memory(me, once)) {
@@ -578,6 +588,7 @@ class Synchronized {
         (void)maintain(me, key, typename Body::Growth());
       }
     }
+    relieve(me, key, conflicts);
     return changed;
   }
   /// Runs an erasing body.
@@ -586,10 +597,24 @@ class Synchronized {
     Machine::begin_operation();
     if constexpr (kLearns) me.watch.pass(1);
     const typename Key::Spelling spelling(raw);
-    return with_memory(me, [&]() __attribute__((always_inline)) {
+    const u64 conflicts = conflicts_of(me);
+    const bool erased = with_memory(me, [&]() __attribute__((always_inline)) {
       reserve(me);
       return policy_.write(me, [key = spelling.key(), &erase_in](auto& tx) { return erase_in(tx, key); });
     });
+    relieve(me, spelling.key(), conflicts);
+    return erased;
+  }
+  static u64 conflicts_of(const ThreadState& me) {
+    if constexpr (kRelieves) return me.counters.conflicts();
+    return 0;
+  }
+  /// Follows a change of the key if the thread's Relief says so. There were `before` conflicts before it.
+  [[gnu::always_inline]] void relieve(ThreadState& me, const Key& key, u64 before) {
+    if constexpr (kRelieves) {
+      if (me.relief.changed(me.counters.conflicts() != before)) [[unlikely]]
+        follow(me, key, me.relief);
+    }
   }
   /// Returns once(). If memory is out, frees the blocks that are due, and tries once more.
   template <class Once>
@@ -612,13 +637,14 @@ class Synchronized {
     return me.thread;
   }
 
-  /// Runs the thread's watch after a lookup of the key. Without memory the watch learns nothing from it.
-  [[gnu::noinline]] void watch(ThreadState& me, const Key& key) const {
+  /// Runs a task that the thread keeps after an operation on the key. Returns false if memory was out.
+  template <class Task>
+  [[gnu::noinline]] bool follow(ThreadState& me, const Key& key, Task& task) const {
     try {
-      if (maintain(me, key, me.watch) == Maintained::kDone) return;
+      return maintain(me, key, task) == Maintained::kDone;
     } catch (const std::bad_alloc&) {  // a step ran out of memory
+      return false;
     }
-    me.watch.pass(1);
   }
 
   enum class Maintained : u8 { kDone, kFull, kMemoryOut };

@@ -64,6 +64,7 @@ struct ThreePathCounters : TransactionCounters {
   u64 read_restarts = 0;   ///< attempts of reading bodies on the slow path that restarted
   u64 write_restarts = 0;  ///< attempts of writing bodies on the slow path that restarted
 
+  u64 conflicts() const { return conflict + write_restarts; }
   static constexpr auto fields() {
     using C = ThreePathCounters;
     return fields_beside(std::array{CounterField{"ops", &C::ops}, CounterField{"middle_commits", &C::middle_commits},

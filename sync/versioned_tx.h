@@ -42,6 +42,8 @@ class VersionedTx : public VersionedReads<M, Bugs, Latches> {
     if constexpr (std::same_as<Queue, NoQueue>) {
       return at.step_to(child);
     } else {
+      if (locks_ != 0) [[unlikely]]
+        claimed_late();
       lock_[0] = Lock::claimed(this->latches_.of(child), queue_);
       if (!Bugs::kTrustClaim && !at.unchanged()) [[unlikely]] {
         lock_[0].release(queue_);
@@ -132,6 +134,11 @@ class VersionedTx : public VersionedReads<M, Bugs, Latches> {
   [[noreturn, gnu::noinline, gnu::cold]] static void overflow() {
     std::fprintf(stderr, "VersionedTx: one attempt locks more than %u nodes; raise VersionedTx::kMaxLocks\n",
                  kMaxLocks);
+    std::abort();
+  }
+  // Ends the process: threads that wait while they hold a latch may wait for each other.
+  [[noreturn, gnu::noinline, gnu::cold]] static void claimed_late() {
+    std::fprintf(stderr, "VersionedTx: an attempt claims a node while it holds a latch; call unclaim before\n");
     std::abort();
   }
 

@@ -282,11 +282,11 @@ std::string block_of(const RunResult& r) {
     if (rates.per_thread.size() > 1) {
       const bool shared = t.placement.oversubscribed.value.value_or(false);
       const auto [least, most] = std::minmax_element(rates.per_thread.begin(), rates.per_thread.end());
-      text += line("threads",
-                   fmt::format("{}/s to {}/s each   Jain {}   {} processor{}{}", short_number(*least),
-                               short_number(*most), number_text(rates.jain, 3), number_text(t.placement.processors, 0),
-                               t.placement.processors && *t.placement.processors == 1 ? "" : "s",
-                               shared ? ", fewer than threads" : ""));
+      text += line("threads", fmt::format("{}/s to {}/s each   least over most {:.2f}   Jain {}   {} processor{}{}",
+                                          short_number(*least), short_number(*most), *most == 0 ? 0 : *least / *most,
+                                          number_text(rates.jain, 3), number_text(t.placement.processors, 0),
+                                          t.placement.processors && *t.placement.processors == 1 ? "" : "s",
+                                          shared ? ", fewer than threads" : ""));
     }
   }
   if (t.rows && !t.rows->empty()) text += rows_lines(*t.rows);

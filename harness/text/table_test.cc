@@ -77,6 +77,14 @@ TEST_CASE("a block shows the upsert of an existing key as an update, not as a fa
   CHECK_THAT(block_of(result), Contains("0.0 % were new"));
 }
 
+TEST_CASE("a block tells how equal the shares of threads are", "[table]") {
+  RunResult result = full_result();
+  Throughput throughput = *result.trial.throughput;
+  throughput.per_thread = {3e6, 4e6, 3.5e6};
+  result.trial.throughput = throughput;
+  CHECK_THAT(block_of(result), Contains("3.00 M/s to 4.00 M/s each   least over most 0.75   Jain "));
+}
+
 TEST_CASE("a table has a column for an option in which runs differ, unless it has no effect on some of them",
           "[table]") {
   RunResult olc = full_result();

@@ -30,6 +30,7 @@
 #include "indexes/btree/descent.h"
 #include "indexes/btree/node.h"
 #include "indexes/btree/options.h"
+#include "indexes/btree/relief.h"
 #include "indexes/btree/seeded_bugs.h"
 #include "indexes/btree/shrink.h"
 #include "indexes/btree/side_by_side.h"
@@ -49,6 +50,7 @@ class BTreeOf {
   using Layout = btree::SizedLayout<PlainLayout, kBytes>;
   using Options = std::conditional_t<kBytes == btree::kSmallBytes, btree::Options<kBytes>, btree::OtherOptions<kBytes>>;
   using Batch = ScanBatch<Key>;
+  using Relief = btree::Relief<Layout::kScale>;
   static constexpr std::string_view kName = "btree";
   static constexpr bool kOrdered = true;
   static constexpr bool kBearsScouts = true;  // searches stay within nodes, and heights bound descents
@@ -114,8 +116,8 @@ class BTreeOf {
       if constexpr (kSmall<Tx>) {
         return tx.ask_for_more();
       } else {
-        tx.unclaim();  // it locks the nodes above first
-        return btree::Split<Layout, Key>::insert(tx, &anchor_, sought, value.first());
+        tx.unclaim();  // a split reads the nodes above anew, and claims the leaf again
+        return btree::Split<Layout, Key, Tx>(tx, &anchor_).insert(sought, value.first());
       }
     }
     const Attempt<Kept> kept = Forms::make(tx, sought);
@@ -146,6 +148,18 @@ class BTreeOf {
     if (!tx.upgrade(at)) return kRestart;
     Forms::retire(tx, leaf->remove(sought));
     return true;
+  }
+
+  /// Looks at the leaf of a key whose changes meet those of other threads, and may split it (relief.h).
+  template <class Tx>
+  Attempt<StepResult> maintain_in(Tx& tx, const Key& key, const Relief&, Relief&) {
+    if constexpr (kSmall<Tx>) {
+      return tx.ask_for_more();
+    } else {
+      const Attempt<bool> divided = btree::Split<Layout, Key, Tx>(tx, &anchor_).divide(Forms::sought(key), looks_);
+      if (!divided) return divided.failure();
+      return StepResult::kOneDone;
+    }
   }
 
   /// Collects the next pairs of a scan into `batch`, which it clears first: the smallest keys from `from` on, or after
@@ -228,6 +242,7 @@ class BTreeOf {
 
   Leaf first_;
   mutable btree::Anchor<Layout> anchor_{btree::Root<Layout>(&first_, 0)};
+  btree::Looks<Layout> looks_;
 };
 
 template <class Layout, class KeyType>

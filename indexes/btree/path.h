@@ -19,7 +19,8 @@ class Path {
   using Reader = typename Tx::template Reader<Node>;
   using Sought = typename Forms<Key>::Sought;
 
-  /// Goes to the leaf of the key. Returns false to restart.
+  /// Goes to the leaf of the key. Returns false to restart. If kClaims, it claims the leaf, as Descent::to_leaf does.
+  template <bool kClaims = false>
   [[nodiscard]] bool descend(Tx& tx, Anchor<Layout>* anchor, const Sought& key) {
     at_[0] = tx.enter(static_cast<Node*>(anchor));
     at_[1] = at_[0];
@@ -33,7 +34,9 @@ class Path {
       at_end_ = at_end_ && child_[i] == node->keys();
       Node* const child = node->child(child_[i]);
       at_[i + 1] = at_[i];
-      if (child == nullptr || !at_[i + 1].step_to(child)) return false;
+      if (child == nullptr) return false;
+      if (kClaims && i + 2 == nodes_) return tx.claim(at_[i + 1], child);
+      if (!at_[i + 1].step_to(child)) return false;
     }
     return true;
   }

@@ -158,7 +158,8 @@ class Shrink {
   Path path_;
   Reader left_, right_;
   u32 between_ = 0;
-  Reader changed_[kMostNodes];  // the nodes that will be changed or unlinked
+  // The nodes that will be changed or unlinked: all of a way, and a new root beside it.
+  Reader changed_[kMostNodes + 1];
   u32 named_ = 0;
 };
 
