@@ -56,7 +56,7 @@ class BTreeOf {
   static constexpr bool kBearsScouts = true;  // searches stay within nodes, and heights bound descents
 
   BTreeOf() = default;
-  explicit BTreeOf(const Options&) {}
+  explicit BTreeOf(const Options& options) : relief_(options.relief) {}
   BTreeOf(const BTreeOf&) = delete;
   BTreeOf& operator=(const BTreeOf&) = delete;
 
@@ -153,6 +153,7 @@ class BTreeOf {
   /// Looks at the leaf of a key whose changes meet those of other threads, and may split it (relief.h).
   template <class Tx>
   Attempt<StepResult> maintain_in(Tx& tx, const Key& key, const Relief&, Relief&) {
+    if (!relief_) return StepResult::kOneDone;
     if constexpr (kSmall<Tx>) {
       return tx.ask_for_more();
     } else {
@@ -243,6 +244,7 @@ class BTreeOf {
   Leaf first_;
   mutable btree::Anchor<Layout> anchor_{btree::Root<Layout>(&first_, 0)};
   btree::Looks<Layout> looks_;
+  const bool relief_ = true;
 };
 
 template <class Layout, class KeyType>
