@@ -47,12 +47,13 @@ class DirectTx {
   Reader<N> enter(N* node) {
     return Reader<N>(node);
   }
-  template <class N, class Cell>
-  [[nodiscard]] GuessResult enter_by(Reader<N>& reader, N* node, u8 guess, const Cell&, u64) {
+  // The readers of these two may be those of a derived transaction, which look at more.
+  template <class ReaderOfN, class N, class Cell>
+  [[nodiscard]] GuessResult enter_by(ReaderOfN& reader, N* node, u8 guess, const Cell&, u64) {
     return reader.step_to(node, guess);
   }
-  template <class N>
-  [[nodiscard]] bool claim(Reader<N>& at, N* child) {
+  template <class ReaderOfN, class N>
+  [[nodiscard]] bool claim(ReaderOfN& at, N* child) {
     return at.step_to(child);
   }
   void unclaim() {}

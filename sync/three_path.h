@@ -127,14 +127,6 @@ class MiddleTx : public FastTx<M> {
   Reader<N> enter(N* node) {
     return Reader<N>(node);
   }
-  template <class N, class Cell>
-  [[nodiscard]] GuessResult enter_by(Reader<N>& reader, N* node, u8 guess, const Cell&, u64) {
-    return reader.step_to(node, guess);
-  }
-  template <class N>
-  [[nodiscard]] bool claim(Reader<N>& at, N* child) {
-    return at.step_to(child);
-  }
   template <class... Readers>
   [[nodiscard]] bool upgrade(const Readers&... readers) {
     (change(readers.node()), ...);
