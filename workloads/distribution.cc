@@ -84,6 +84,7 @@ Distribution::Distribution(const Spec& spec) : what_("distribution " + spec.name
         !spec.arg ? 0.2
                   : parameter_of(spec, "its share of the records", "between 0 and 1", "hotspot:0.2", is_inner_share);
     const double hits = reader.real("hits", 0.8, 0, 1);
+    scattered_ = reader.flag("scattered", true);
     stretches_ = {{.records = hot, .operations = hits}, {.records = 1 - hot, .operations = 1 - hits}};
   } else if (spec.name != "uniform") {
     const std::vector<std::string> words{"uniform",     "zipf",   "hotspot",  "self-similar",
@@ -129,7 +130,11 @@ std::shared_ptr<const Law> Distribution::law(u64 n) const {
 }
 
 Popularity::Popularity(const Distribution& distribution, u64 records, u64 seed, const Churn& churn)
-    : record_of_rank_(records, seed, kPopularityStream), churn_(churn), seed_(seed), by_age_(distribution.by_age()) {
+    : record_of_rank_(records, seed, kPopularityStream),
+      churn_(churn),
+      seed_(seed),
+      by_age_(distribution.by_age()),
+      scattered_(distribution.scattered()) {
   churn.check(records);
   if (auto law = distribution.law(records)) ranks_.emplace(records, std::move(law));
 }
@@ -138,7 +143,7 @@ void Popularity::fill(const Draws& draws, u64 i, u64 now, u64 step, std::span<u6
   if (ranks_) {
     ranks_->fill(draws, i, records);
     if (churn_.kind == Churn::Kind::kDrift) drift(now, step, records);
-    if (!by_age_) record_of_rank_.permute(records);
+    if (!by_age_ && scattered_) record_of_rank_.permute(records);
   } else {
     const Draws words = draws;  // a copy stays in registers, since no store can change it
     const u64 n = record_of_rank_.size();

@@ -6,7 +6,8 @@
 //   uniform           all records have the same probability
 //   zipf:Q            the record with popularity rank k has weight k^-Q, Q >= 0
 //   hotspot:F,hits=S  the hottest share F of the records (0.2) gets the share S of the operations (0.8); within the two
-//                     parts all records have the same probability
+//                     parts all records have the same probability. With scattered=0 the hottest are the records that
+//                     come first in the key set; of dense keys these are the least
 //   self-similar:H    the share H of the records gets 1 - H of the operations, and the same holds within that share
 //   exponential:A     weights fall exponentially, by e^-A from the first rank to the last (YCSB's default: 3.495)
 //   latest:Q          zipf:Q (0.99) by age: the record inserted last is the hottest (mix_stream.h says as of when)
@@ -53,6 +54,9 @@ class Distribution {
   /// Returns true if ranks are ages: rank 0 is the record that was inserted last.
   [[nodiscard]] bool by_age() const { return kind_ == Kind::kLatest; }
 
+  /// Returns true if the popular records are scattered; otherwise the record of a rank has its number.
+  [[nodiscard]] bool scattered() const { return scattered_; }
+
  private:
   enum class Kind : u8 { kUniform, kZipf, kHotspot, kSelfSimilar, kExponential, kLatest, kHistogram };
   struct Stretch {
@@ -63,7 +67,8 @@ class Distribution {
   Kind kind_ = Kind::kUniform;
   double parameter_ = 0;            // of all kinds with a single number
   std::vector<Stretch> stretches_;  // of kHotspot and kHistogram; shares of each kind sum to 1
-  std::string what_;                // names the distribution in errors
+  bool scattered_ = true;
+  std::string what_;  // names the distribution in errors
 };
 
 class Popularity {
@@ -78,7 +83,9 @@ class Popularity {
   void fill_as_of(u64 now, const Draws& draws, u64 i, std::span<u64> records) const { fill(draws, i, now, 0, records); }
 
   /// Returns the record with popularity rank `rank` in [0, records), 0 the most popular, without the effect of churn.
-  [[nodiscard]] u64 record_of_rank(u64 rank) const { return ranks_ && !by_age_ ? record_of_rank_(rank) : rank; }
+  [[nodiscard]] u64 record_of_rank(u64 rank) const {
+    return ranks_ && !by_age_ && scattered_ ? record_of_rank_(rank) : rank;
+  }
 
   [[nodiscard]] bool by_age() const { return by_age_; }
   [[nodiscard]] u64 records() const { return record_of_rank_.size(); }
@@ -93,6 +100,7 @@ class Popularity {
   Churn churn_;
   u64 seed_;
   bool by_age_;
+  bool scattered_;
   std::optional<Ranks> ranks_;  ///< none: uniform
 };
 

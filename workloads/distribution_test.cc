@@ -93,6 +93,9 @@ TEST_CASE("each distribution gives its first ranks the share that its name promi
   CHECK(share(hot, 100) == Approx(0.7).margin(0.005));
   CHECK(share(hot, 50) == Approx(0.35).margin(0.005));
   CHECK(share(counts_by_rank("hotspot", 1000), 200) == Approx(0.8).margin(0.005));
+  const Popularity first(distribution("hotspot:0.01,hits=1,scattered=0"), 1000, 7);
+  CHECK(share(counts_of(first, Draws(7, 1), 200'000), 10) == 1);
+  CHECK(first.record_of_rank(5) == 5);
   const std::vector<u64> similar = counts_by_rank("self-similar:0.2", 1000);
   CHECK(share(similar, 200) == Approx(0.8).margin(0.005));
   CHECK(share(similar, 40) == Approx(0.64).margin(0.005));
