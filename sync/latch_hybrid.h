@@ -73,7 +73,9 @@ class Shares {
     for (u32 i = 0; i < std::min(taken_, kMostShares); ++i) {
       if (shared_[i] == &latch) return latch.version();
     }
-    const u64 version = latch.lock_shared();
+    bool shared;
+    const u64 version = latch.lock_shared(shared);
+    if (!shared) return version;
     SharedLatch<M>*& place = shared_[taken_ % kMostShares];
     if (taken_++ >= kMostShares) place->unlock_shared();
     place = &latch;

@@ -27,11 +27,13 @@ class SharedLatch : public LatchBase<M> {
   static u64 changed(u64 version) { return version + kChange; }
 
   /// Shares the latch, and returns the version; waits until the node is unlocked. From then on the node does not
-  /// change.
-  u64 lock_shared() {
+  /// change. If 255 readers share it, there is no room for one more: then `shared` is false, and the node may change.
+  u64 lock_shared(bool& shared) {
     for (;;) {
-      u64 seen =
-          M::wait_until(this->word_, [](u64 word) { return !Base::locked(word) && (word & kReaders) != kReaders; });
+      u64 seen = M::wait_until(this->word_, [](u64 word) { return !Base::locked(word); });
+      shared = (seen & kReaders) != kReaders;
+      if (!shared) [[unlikely]]
+        return seen & ~kReaders;  // the acquire of wait_until pairs with set
       // Acquire: pairs with set, so this reader sees the last writer's stores.
       if (this->word_.compare_exchange(seen, seen + kReader, kAcquire)) return seen & ~kReaders;
     }
