@@ -238,10 +238,10 @@ struct ReliefOf<Index> {
   using Type = typename Index::Relief;
 };
 
-/// The counters of a policy under which changes may be in vain because other threads are in the way.
+/// The counters of a policy under which changes restart, abort or wait because other threads are in the way.
 template <class Counters>
 concept CountsConflicts = requires(const Counters& counters) {
-  { counters.conflicts() } -> std::same_as<u64>;  // the attempts of this thread that were
+  { counters.conflicts() } -> std::same_as<u64>;  // how often those of this thread did
 };
 
 /// The result of a put: bool or PutResult.

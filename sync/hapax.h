@@ -77,16 +77,17 @@ class HapaxQueue {
     --tokens.left_;
     return tokens.last_ += kStep;
   }
-  /// Waits until `depart` is the token of the thread before.
+  /// Waits until `depart` is the token of the thread before. Returns false if it was.
   template <class Atomic>
-  void wait(const Atomic& depart, u64 before) {
+  bool wait(const Atomic& depart, u64 before) {
     // Acquire: pairs with (1) in leave.
-    if (depart.load(kAcquire) == before) return;
+    if (depart.load(kAcquire) == before) return false;
     const Slot& slot = slot_of(before);
     u64 seen = slot.last.load(kAcquire);       // pairs with (2), so that the next load sees what (1) stored before it
     while (depart.load(kAcquire) != before) {  // pairs with (1)
       seen = M::wait_until(slot.last, [seen](u64 now) { return now != seen; });  // its acquire pairs with (2)
     }
+    return true;
   }
   /// Stores the thread's own token in `depart`, and wakes the thread that waits for it.
   template <class Atomic>

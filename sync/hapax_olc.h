@@ -32,12 +32,13 @@ class HapaxLatch {
   class Queue {
    public:
     Queue() = default;  // for readers, which draw no token
-    Queue(Shared& shared, Thread& thread) : shared_(&shared), thread_(&thread) {}
+    Queue(Shared& shared, Thread& thread, u64& waits) : shared_(&shared), thread_(&thread), waits_(&waits) {}
 
    private:
     friend HapaxLatch;
     Shared* shared_ = nullptr;
     Thread* thread_ = nullptr;
+    u64* waits_ = nullptr;
   };
   struct Hold {
     u64 mine = 0;  // the token
@@ -79,8 +80,9 @@ class HapaxLatch {
   }
   [[nodiscard]] u64 claim(Queue queue, Hold& hold) {
     hold.mine = queue.shared_->next(*queue.thread_);
-    queue.shared_->wait(depart_, arrive_.exchange(hold.mine, kRelaxed));  // relaxed: the wait orders what follows
-    M::release_fence();                                                   // pairs with the fence in unchanged
+    // Relaxed: the wait orders what follows.
+    if (queue.shared_->wait(depart_, arrive_.exchange(hold.mine, kRelaxed))) ++*queue.waits_;
+    M::release_fence();  // pairs with the fence in unchanged
     return hold.mine | kLocked;
   }
   void unlock(Queue queue, const Hold& hold) { queue.shared_->leave(depart_, hold.mine); }

@@ -148,6 +148,21 @@ TEST_CASE("Races: a change of a claimed node is never in vain", "[race]") {
   CHECK(fails_with<InTurn<Olc<Simulated>>>("a change that had its turn"));
 }
 
+TEST_CASE("a latch has room for 255 readers that share it, and others read its version", "[sync]") {
+  SharedLatch<Native> latch;
+  const u64 version = latch.version();
+  bool shared = false;
+  for (u32 reader = 0; reader < 255; ++reader) {
+    CHECK(latch.lock_shared(shared) == version);
+    REQUIRE(shared);
+  }
+  CHECK(latch.lock_shared(shared) == version);
+  CHECK_FALSE(shared);
+  latch.unlock_shared();
+  CHECK(latch.lock_shared(shared) == version);
+  CHECK(shared);
+}
+
 TEST_CASE("a claim beside a claim ends the process", "[sync]") {
   const std::string words = last_words([] {
     House<TicketOlc<Native>> house("ticket-olc");

@@ -136,12 +136,15 @@ class OptiqlLatch {
   class Queue {
    public:
     Queue() = default;  // for readers, which need no element
-    Queue(Shared& shared, Thread& thread) : shared_(&shared), thread_(&thread) { shared.join(thread); }
+    Queue(Shared& shared, Thread& thread, u64& waits) : shared_(&shared), thread_(&thread), waits_(&waits) {
+      shared.join(thread);
+    }
 
    private:
     friend OptiqlLatch;
     Shared* shared_ = nullptr;
     Thread* thread_ = nullptr;
+    u64* waits_ = nullptr;
   };
   struct Hold {
     u32 element = 0;
@@ -187,6 +190,7 @@ class OptiqlLatch {
     if ((before & kLock) == 0) {
       hold.next = number(before) + 1;
     } else {
+      ++*queue.waits_;
       queue.shared_->element(element(before)).next.store(hold.element, kRelease);  // pairs with the wait in unlock
       auto& mine = queue.shared_->element(hold.element);
       hold.next = M::wait_until(mine.granted, [](u64 next) { return next != 0; });  // its acquire pairs with (5)

@@ -11,7 +11,8 @@
 //
 //     L::Shared         the state of all latches of an index, which the policy holds
 //     L::Thread         that of a thread, kept for it as the policy's Learned
-//     L::Queue          a reference to both, which a transaction has: Queue(shared, thread)
+//     L::Queue          a reference to both, which a transaction has, and to the count of the thread's claims that had
+//                       to wait: Queue(shared, thread, waits)
 //     L::Hold           what an acquisition hands to the release; the transaction keeps it
 //     version()         the version; waits until readers may read
 //     word()            the same, and never waits: locked(word) says that readers may not read
@@ -68,9 +69,22 @@ struct QueueInNode {
 
 template <class M, class Latch, class Bugs>
 class Queued : public Optimistic<QueuedLayout<M, Latch, Bugs>, QueueInNode<M, Latch>> {
+  using Base = Optimistic<QueuedLayout<M, Latch, Bugs>, QueueInNode<M, Latch>>;
+
  public:
   using Tx = typename Queued::Optimistic::Tx;
   using Learned = typename Latch::Thread;
+
+  struct Counters : Base::Counters {
+    u64 waits = 0;  ///< claims that had to wait
+
+    u64 conflicts() const { return this->write_restarts + waits; }
+    static constexpr auto fields() {
+      using Field = CounterField<Counters>;
+      return std::array{Field{"read_restarts", &Counters::read_restarts},
+                        Field{"write_restarts", &Counters::write_restarts}, Field{"waits", &Counters::waits}};
+    }
+  };
 
   explicit Queued(const NoOptions&) {}
 
@@ -78,7 +92,7 @@ class Queued : public Optimistic<QueuedLayout<M, Latch, Bugs>, QueueInNode<M, La
   /// node that turns out to be full.
   template <class Me, class Body>
   auto write(Me& me, const Body& body) {
-    const typename Latch::Queue queue(shared_, me.learned);
+    const typename Latch::Queue queue(shared_, me.learned, me.counters.waits);
     me.reclaim.enter();
     return this->write_by(me, body, std::nullopt, [&] { return Tx(*me.pool, QueueInNode<M, Latch>(), queue); });
   }

@@ -35,9 +35,14 @@ class TicketLatch {
  public:
   struct Shared {};
   struct Thread {};
-  struct Queue {
+  class Queue {
+   public:
     Queue() = default;
-    Queue(Shared&, Thread&) {}
+    Queue(Shared&, Thread&, u64& waits) : waits_(&waits) {}
+
+   private:
+    friend TicketLatch;
+    u64* waits_ = nullptr;
   };
   struct Hold {
     u32 mine = 0;  // the ticket
@@ -77,10 +82,14 @@ class TicketLatch {
     hold.mine = number(version);
     return true;
   }
-  [[nodiscard]] u64 claim(Queue, Hold& hold) {
-    hold.mine = ticket_.fetch_add(1, kRelaxed);  // relaxed: the wait orders what follows
-    M::wait_until(version_, [mine = hold.mine](u32 now) { return now == mine; });  // its acquire pairs with unlock
-    M::release_fence();                                                            // pairs with the fence in unchanged
+  [[nodiscard]] u64 claim(Queue queue, Hold& hold) {
+    hold.mine = ticket_.fetch_add(1, kRelaxed);  // relaxed: the next load orders what follows
+    // Its acquire, and that of the wait, pair with unlock.
+    if (version_.load(kAcquire) != hold.mine) {
+      ++*queue.waits_;
+      M::wait_until(version_, [mine = hold.mine](u32 now) { return now == mine; });
+    }
+    M::release_fence();  // pairs with the fence in unchanged
     return word_of(hold.mine) | kLocked;
   }
   void unlock(Queue, const Hold& hold) { version_.store(hold.mine + 1, kRelease); }  // pairs with word and claim

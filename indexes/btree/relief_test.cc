@@ -11,9 +11,12 @@
 #include "indexes/btree/shape_test.h"
 #include "src/machine/race_finder.h"
 #include "src/testing/catch.h"
+#include "sync/hapax_olc.h"
 #include "sync/olc.h"
+#include "sync/optiql.h"
 #include "sync/rtm.h"
 #include "sync/synchronized.h"
+#include "sync/ticket_olc.h"
 #include "sync/tiny_testing.h"
 
 namespace latchlab::testing {
@@ -91,6 +94,9 @@ TEST_CASE("Relief: two looks at one leaf name the greater of two ranks", "[btree
 TEST_CASE("Races: a leaf is split between two keys that threads change at once", "[race]") {
   CHECK(divided_in<Meeting<Olc<Simulated>>>("olc", {30, 40, 40}) > 0);
   CHECK(divided_in<Meeting<Rtm<Simulated>>>("rtm:3", {30, 40, 40}) > 0);
+  CHECK(divided_in<Meeting<TicketOlc<Simulated>>>("ticket-olc", {30, 40, 40}) > 0);
+  CHECK(divided_in<Meeting<HapaxOlc<Simulated>>>("hapax-olc", {30, 40, 40}) > 0);
+  CHECK(divided_in<Meeting<Optiql<Simulated>>>("optiql", {30, 40, 40}) > 0);
 }
 
 TEST_CASE("Races: a leaf is not split where all threads change one key, nor if it is the last", "[race]") {
