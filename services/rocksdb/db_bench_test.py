@@ -181,6 +181,7 @@ class DbBench(unittest.TestCase):
                            ("latchlab://size=64M,rule=far-first", "RocksDB's own cache takes each block first"),
                            ("latchlab://far=tape,size=64M", "there is no medium 'tape'"),
                            ("latchlab://far=node:999,size=64M", "has no node 999"),
+                           ("latchlab://size=60T,rule=second-touch", "lacks the memory for a tier of this size"),
                            ("latchlab://size=64M,stats=/no/such/folder/x", "/no/such/folder/x")):
             with self.subTest(uri=uri):
                 done = self.run_db_bench("--benchmarks=readrandom", "--use_existing_db=true", tier=uri, status=2)

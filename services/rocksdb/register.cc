@@ -90,6 +90,8 @@ rocksdb::SecondaryCache* make(const std::string& uri, std::unique_ptr<rocksdb::S
     return guard->get();
   } catch (const InputError& wrong) {
     refuse(fmt::format("{}: {}", uri, wrong.what()));
+  } catch (const std::bad_alloc&) {
+    refuse(fmt::format("{}: this machine lacks the memory for a tier of this size", uri));
   } catch (const std::exception& failure) {
     *error = failure.what();
     return nullptr;

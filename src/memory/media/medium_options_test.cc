@@ -53,6 +53,7 @@ TEST_CASE("a wrong word for a medium says what would be right") {
   CHECK_THAT(refusal([] { (void)parse("node:1"); }), Contains("add ,size=BYTES"));
   CHECK_THAT(refusal([] { (void)parse("node:1,size=1"); }), Contains("1048576"));
   CHECK_THAT(refusal([] { (void)parse("node:1,size=1G,lat=3"); }), Contains("lat"));
+  CHECK_THAT(refusal([] { (void)parse("model:cxl,size=1G,lat=10000001"); }), Contains("lat=10000001"));
   CHECK_THAT(refusal([] { (void)parse("file:/tmp"); }), Contains("a file is file:PATH,size=BYTES"));
   CHECK_THAT(refusal([] { (void)parse("file:,size=1G"); }), Contains("a file is file:PATH,size=BYTES"));
   CHECK_THAT(refusal([] { (void)parse("model:cxl,size=1G,read=0"); }), Contains("read"));
