@@ -360,7 +360,8 @@ struct PolicyThread {
 /// A policy. `read` and `write` run a body until one attempt counts, and return its value. If a body returns kNoMemory,
 /// they throw std::bad_alloc with everything unlocked and nothing changed.
 ///
-/// `read` is always inlined, and so is what it calls on its way to the body. Synchronized::find is always inlined as
+/// `read` is always inlined, and so is what it calls on its way to the body, unless the policy runs bodies elsewhere or
+/// on several paths. Synchronized::find is always inlined as
 /// well, and g++'s `flatten` does not reach into what such a function calls. Otherwise every lookup of a loop would be
 /// a call.
 template <class P>
