@@ -176,7 +176,7 @@ class BTreeOf {
       u32 height;
       typename Descent::UpperBound bound;
       const bool arrived = Descent::to_leaf(tx, &anchor_, begin, at, height, bound);
-      const bool has_room = arrived && take(*Descent::leaf(at), begin, after, batch);
+      const bool has_room = arrived && Descent::leaf(at)->collect(begin, after, batch);
       if (!arrived || !tx.confirm(true, at)) {
         if (proven == 0 && !(Bugs::kKeepUnproven && !batch.empty())) return kRestart;
         if (!Bugs::kKeepUnproven) batch.truncate(proven);
@@ -227,19 +227,6 @@ class BTreeOf {
   using Passing = typename Descent::Passing;
   template <class Tx>
   using ReaderOf = typename Descent::template ReaderOf<Tx>;
-
-  /// Collects the pairs of a leaf from `begin` on, or after it. Returns true if there is room for more.
-  static bool take(const Leaf& leaf, const Sought& begin, bool after, Batch& batch) {
-    const auto& order = leaf.order();
-    for (u32 rank = leaf.rank(begin); rank < order.entries() && !batch.full(); ++rank) {
-      const u32 place = order.place(rank);
-      const Kept kept = leaf.key(place);
-      if (Forms::unused(kept)) break;  // read in the middle of a change
-      if (after && !Forms::less_than(begin, Forms::sought(kept))) continue;
-      if (!batch.push(Forms::key_of(kept), leaf.value(place).load(), batch.size())) return false;
-    }
-    return !batch.full();
-  }
 
   Leaf first_;
   mutable btree::Anchor<Layout> anchor_{btree::Root<Layout>(&first_, 0)};

@@ -89,6 +89,8 @@ struct Forms<U64Key> {
   static Sought sought(Kept key) { return key; }
   static U64Key key_of(Kept key) { return U64Key(key ^ kSign); }
   static bool less_than(Sought a, Sought b) { return less_word(a, b); }
+  static bool less(Kept kept, Sought key) { return less_word(kept, key); }
+  static bool not_greater(Kept kept, Sought key) { return !less_word(key, kept); }
   /// Returns true if a Kept is that of an unused place for sure.
   static constexpr bool unused(Kept) { return false; }
   /// Returns true if an unused place may look like the key.
@@ -149,6 +151,17 @@ struct Forms<BytesKey> {
   static BytesKey key_of(Kept key) { return key.record->key(); }
   static bool less_than(const Sought& a, const Sought& b) {
     return a.head == b.head ? a.key < b.key : less_word(a.head, b.head);
+  }
+  /// Returns true if a kept key is less than `key`, or not greater. In an unused place it is neither.
+  [[gnu::always_inline]] static bool less(Kept kept, const Sought& key) {
+    if (kept.head != key.head) [[likely]]
+      return less_word(kept.head, key.head);
+    return kept.record != nullptr && kept.record->key() < key.key;
+  }
+  [[gnu::always_inline]] static bool not_greater(Kept kept, const Sought& key) {
+    if (kept.head != key.head) [[likely]]
+      return less_word(kept.head, key.head);
+    return kept.record != nullptr && !(key.key < kept.record->key());
   }
   static bool unused(Kept key) { return key.record == nullptr; }
   static constexpr bool is_none(const Sought&) { return false; }
@@ -248,12 +261,12 @@ class Keys<Layout, BytesKey, kMany> {
   }
   template <class Places>
   u32 less(const Sought& key, const Places& places) const {
-    return count_before<kMany>([&](u32 i) { return before(load(places(i)), key, false); });
+    return count_before<kMany>([&](u32 i) { return Forms<BytesKey>::less(load(places(i)), key); });
   }
   template <class Count>
   u32 not_greater(const Sought& key, const Count&) const {
     if constexpr (kLarge<Layout>) {
-      return count_before<kMany>([&](u32 i) { return before(load(i), key, true); });
+      return count_before<kMany>([&](u32 i) { return Forms<BytesKey>::not_greater(load(i), key); });
     } else {
       return count(key, [&](const Record& record) { return !(key.key < record.key()); });
     }
@@ -282,13 +295,6 @@ class Keys<Layout, BytesKey, kMany> {
       all += record != nullptr && counts(*record);
     }
     return std::min(all, kMany);  // a key that moved between the two searches may count twice
-  }
-  /// Returns true if a kept key is less than `key`, or if `or_equal` equal to it.
-  [[gnu::always_inline]] static bool before(Kept kept, const Sought& key, bool or_equal) {
-    if (kept.head != key.head) [[likely]]
-      return less_word(kept.head, key.head);
-    if (kept.record == nullptr) return false;  // an unused place
-    return or_equal ? !(key.key < kept.record->key()) : kept.record->key() < key.key;
   }
 
   Words<Layout, kMany> heads_;

@@ -27,6 +27,7 @@
 //
 // A reader may see a node in the middle of a change. Its searches stay within the node all the same, since they depend
 // on nothing but their bounds: the number of keys that are less is at most that of all keys.
+#include <functional>
 #include <type_traits>
 
 #include "indexes/btree/keys.h"
@@ -42,18 +43,20 @@ namespace latchlab::btree {
 /// The part of a node that transactions know. The anchor of the tree is one, too.
 template <class Layout>
 struct Node {
+  static constexpr u32 kLinkBytes = 0;
   [[no_unique_address]] typename Layout::Latch latch;
   static constexpr u8 tag() { return 0; }
 };
 
-template <class Layout, class Key>
-class alignas(kLineBytes) Inner : public Node<Layout> {
+/// An inner node. Another index may give its nodes another Base, with kLinkBytes bytes behind the latch.
+template <class Layout, class Key, class Base = Node<Layout>>
+class alignas(kLineBytes) Inner : public Base {
  public:
-  static constexpr u32 kMost = Sizes<Layout, Key>::kInnerKeys;
+  static constexpr u32 kMost = Sizes<Layout, Key, Base::kLinkBytes>::kInnerKeys;
   using Forms = btree::Forms<Key>;
   using Kept = typename Forms::Kept;
   using Sought = typename Forms::Sought;
-  using Child = Node<Layout>*;
+  using Child = Base*;
 
   u32 keys() const { return keys_.load(); }
   bool full() const { return keys() == kMost; }
@@ -66,6 +69,15 @@ class alignas(kLineBytes) Inner : public Node<Layout> {
   /// Returns the number of the child below which the key belongs.
   [[gnu::always_inline]] u32 child_of(const Sought& key) const {
     return key_.not_greater(key, [this]() __attribute__((always_inline)) { return keys(); });
+  }
+
+  /// Returns the number of the child below which the keys just before this one belong.
+  u32 child_before(const Sought& key) const {
+    if constexpr (kLarge<Layout>) {
+      return key_.less(key, std::identity());
+    } else {
+      return key_.less(key);
+    }
   }
 
   /// Prefetches what a search asks for first: in a small node all of it.
@@ -103,12 +115,16 @@ class alignas(kLineBytes) Inner : public Node<Layout> {
   }
   /// Moves what is behind key number `stay` to `right`, which is empty. Removes that key and returns it.
   Kept split(u32 stay, Inner& right) {
-    const u32 count = keys();
     const Kept between = key_.load(stay);
     right.begin_with(child_[stay + 1].load());
-    for (u32 i = stay + 1; i < count; ++i) right.insert(i - stay - 1, key_.load(i), child_[i + 1].load());
+    move(stay + 1, right);
     cut(stay);
     return between;
+  }
+  /// Moves the keys from number `first` on, and the children behind them, to `right`, which has one child.
+  void move(u32 first, Inner& right) {
+    for (u32 i = first, count = keys(); i < count; ++i) right.insert(i - first, key_.load(i), child_[i + 1].load());
+    cut(first);
   }
   /// Adds the content of the right neighbour, and the key `between` the two.
   void merge(Kept between, const Inner& right) {
@@ -132,10 +148,10 @@ class alignas(kLineBytes) Inner : public Node<Layout> {
   typename Layout::template Cell<Child> child_[kMost + 1]{};
 };
 
-template <class Layout, class Key>
-class alignas(kLineBytes) Leaf : public Node<Layout> {
+template <class Layout, class Key, class Base = Node<Layout>>
+class alignas(kLineBytes) Leaf : public Base {
  public:
-  static constexpr u32 kMost = Sizes<Layout, Key>::kLeafKeys;
+  static constexpr u32 kMost = Sizes<Layout, Key, Base::kLinkBytes>::kLeafKeys;
   static_assert(kLarge<Layout> || kMost <= Order::kMost);
   using Forms = btree::Forms<Key>;
   using Kept = typename Forms::Kept;
@@ -186,6 +202,19 @@ class alignas(kLineBytes) Leaf : public Node<Layout> {
       const u32 place = key_.find(key, [this] { return last_place(); });
       return place == kMost ? nullptr : &value_[place];
     }
+  }
+  /// Collects the pairs from `begin` on, or after it, into a ScanBatch. Returns true if there is room for more.
+  template <class Batch>
+  bool collect(const Sought& begin, bool after, Batch& batch) const {
+    const auto& now = order();
+    for (u32 rank = this->rank(begin); rank < now.entries() && !batch.full(); ++rank) {
+      const u32 place = now.place(rank);
+      const Kept kept = key(place);
+      if (Forms::unused(kept)) break;  // read in the middle of a change
+      if (after && !Forms::less_than(begin, Forms::sought(kept))) continue;
+      if (!batch.push(Forms::key_of(kept), value(place).load(), batch.size())) return false;
+    }
+    return !batch.full();
   }
   /// Returns a value that find() returned, to store to it after an upgrade.
   static Value& writable(const Value* value) { return const_cast<Value&>(*value); }

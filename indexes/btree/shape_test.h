@@ -8,20 +8,6 @@
 
 namespace latchlab::testing {
 
-/// A policy, and the size of the nodes of a B+-tree under it.
-template <class P, u32 kBytes = btree::kSmallBytes>
-struct Case {
-  using Policy = P;
-  static constexpr u32 kNodeBytes = kBytes;
-
-  /// A B+-tree whose nodes a test can reach. There must be one of its type at a time.
-  template <class Layout, class Key>
-  struct Tree : BTreeOf<Layout, Key, kBytes> {
-    explicit Tree(const auto&...) { seen = this; }
-    static inline const Tree* seen = nullptr;
-  };
-};
-
 /// The nodes and pairs of a tree, and the first thing that is wrong with them.
 struct Shape {
   u32 height = 0, inners = 0, leaves = 0, pairs = 0;
@@ -105,11 +91,25 @@ class ShapeOf {
   Shape shape_;
 };
 
-/// Returns the shape of the tree that was made last for this case and this kind of keys.
-template <class Of, class Key>
-Shape shape_of() {
-  using Layout = typename Of::Policy::Layout;
-  return ShapeOf<Layout, Key, Of::kNodeBytes>::of(*Of::template Tree<Layout, Key>::seen);
-}
+/// A policy, and the size of the nodes of a B+-tree under it.
+template <class P, u32 kBytes = btree::kSmallBytes>
+struct Case {
+  using Policy = P;
+  static constexpr u32 kNodeBytes = kBytes;
+
+  /// A B+-tree whose nodes a test can reach. There must be one of its type at a time.
+  template <class Layout, class Key>
+  struct Tree : BTreeOf<Layout, Key, kBytes> {
+    explicit Tree(const auto&...) { seen = this; }
+    static inline const Tree* seen = nullptr;
+  };
+
+  /// Returns the shape of the tree that was made last for this kind of keys.
+  template <class Key>
+  static Shape shape() {
+    using Layout = typename P::Layout;
+    return ShapeOf<Layout, Key, kBytes>::of(*Tree<Layout, Key>::seen);
+  }
+};
 
 }  // namespace latchlab::testing

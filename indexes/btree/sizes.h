@@ -24,8 +24,9 @@ struct SizedLayout : Layout {
 template <class Layout>
 inline constexpr bool kLarge = Layout::kNodeBytes > kSmallBytes;
 
-/// The counts of keys that fit beside a latch. They are even, so that a search may compare two at once.
-template <class Layout, class Key>
+/// The counts of keys that fit beside a latch, and kLinkBytes behind it. They are even, so that a search may compare
+/// two at once.
+template <class Layout, class Key, u32 kLinkBytes = 0>
 class Sizes {
   using Latch = typename Layout::Latch;
   static constexpr u32 kLatchBytes = std::is_empty_v<Latch> ? 0 : sizeof(Latch);
@@ -33,7 +34,7 @@ class Sizes {
   static constexpr u32 kWordBytes = sizeof(u64);
 
   /// Returns the bytes in front of the keys, which are aligned to two words.
-  static constexpr u32 before_keys(u32 bytes) { return (kLatchBytes + bytes + 15) / 16 * 16; }
+  static constexpr u32 before_keys(u32 bytes) { return (kLatchBytes + kLinkBytes + bytes + 15) / 16 * 16; }
   static constexpr u32 inner_bytes(u32 keys) {
     return before_keys(sizeof(u32)) + keys * kKeyBytes + (keys + 1) * kWordBytes;
   }
