@@ -53,6 +53,7 @@ latchlab_add_index(art           HEADER indexes/art/art.h              TYPE Art 
 latchlab_add_index(btree         HEADER indexes/btree/btree.h          TYPE BTree         KEYS u64 bytes)
 latchlab_add_index(btree1k       HEADER indexes/btree/btree.h          TYPE BTree1K       KEYS u64 bytes  MEANT_BY btree node 1024)
 latchlab_add_index(btree4k       HEADER indexes/btree/btree.h          TYPE BTree4K       KEYS u64 bytes  MEANT_BY btree node 4096)
+latchlab_add_index(bskip         HEADER indexes/bskip/bskip.h          TYPE BSkip         KEYS u64 bytes)
 latchlab_add_index(chained       HEADER indexes/chained/chained.h      TYPE Chained       KEYS u64 bytes)
 latchlab_add_index(chained_line  HEADER indexes/chained/chained_line.h TYPE ChainedLine  KEYS u64)
 latchlab_add_index(vip           HEADER indexes/vip/vip.h              TYPE Vip           KEYS u64 bytes)

@@ -283,7 +283,7 @@ function(latchlab_tested out index policy)
     return()
   endif()
   if(index STREQUAL "chained_line" OR (index STREQUAL "art" AND NOT variant) OR policy MATCHES "^(none|rwspin|rtm|olc|own)$"
-      OR "${index}:${policy}" MATCHES "^art:(atomic|spin|mcs|combine|ffwd|hle|three-path)$|^btree:(ticket-olc|hapax-olc|optiql|latch-hybrid|three-path)$|^art_parts:spin$|^(chained|vip):rowex$|^(memc3|kvdirect):striped$")
+      OR "${index}:${policy}" MATCHES "^art:(atomic|spin|mcs|combine|ffwd|hle|three-path)$|^btree:(ticket-olc|hapax-olc|optiql|latch-hybrid|three-path)$|^bskip:optiql$|^art_parts:spin$|^(chained|vip):rowex$|^(memc3|kvdirect):striped$")
     set(${out} TRUE PARENT_SCOPE)
   endif()
 endfunction()

@@ -5,6 +5,8 @@
 #include "indexes/art/art.h"
 #include "indexes/art/race_mixes_test.h"
 #include "indexes/as_numbers_test.h"
+#include "indexes/bskip/bskip.h"
+#include "indexes/bskip/race_mixes_test.h"
 #include "indexes/btree/btree.h"
 #include "indexes/btree/race_mixes_test.h"
 #include "indexes/by_hash.h"
@@ -24,6 +26,7 @@
 #include "src/machine/emulated.h"
 #include "src/machine/native.h"
 #include "sync/olc.h"
+#include "sync/optiql.h"
 #include "sync/rowex.h"
 #include "sync/rtm.h"
 #include "sync/spin.h"
@@ -101,6 +104,20 @@ TEST_CASE("Seeded bugs: histories of threads find those of art", "[threads]") {
   CHECK(caught("art on threads, rowex: upgrade", B::kDropUpgrade, histories<Art, RowexOnThreads>(mixes, 100)));
   CHECK(
       caught("art on threads, rowex: grace period", B::kDropGracePeriod, histories<Art, RowexOnThreads>(mixes, 2000)));
+}
+
+TEST_CASE("Seeded bugs: histories of threads find those of bskip", "[threads]") {
+  using T = bskip::BugFlags<bool>;
+  using OptiqlOnThreads = Tiny<Optiql<Native, BugsOnRequest>>;
+  const auto mixes = bskip_mixes();
+  CHECK(complaint_of<BSkip, OlcOnThreads>(mixes) == "");
+  CHECK(complaint_of<BSkip, OptiqlOnThreads>(mixes) == "");
+  CHECK(caught("bskip on threads: upper levels", T::kDropUpper, histories<BSkip, OlcOnThreads>(mixes, 1000)));
+  CHECK(caught("bskip on threads: left node", T::kDropLeft, histories<BSkip, OlcOnThreads>(mixes, 1000)));
+  CHECK(caught("bskip on threads: right node", T::kDropRight, histories<BSkip, OlcOnThreads>(mixes, 3000)));
+  CHECK(caught("bskip on threads: stays linked", T::kStayLinked, histories<BSkip, OlcOnThreads>(mixes, 100)));
+  CHECK(caught("bskip on threads: unproven", T::kKeepUnproven, histories<BSkip, OlcOnThreads>(mixes, 200)));
+  CHECK(caught("bskip on threads: peeked bound", T::kTrustPeek, histories<BSkip, OptiqlOnThreads>(mixes, 1000)));
 }
 
 TEST_CASE("Seeded bugs: histories of threads find those of btree", "[threads]") {
