@@ -1,7 +1,5 @@
 // Histories of real threads find seeded bugs: with one step of a protocol left out (sync/seeded_bugs.h) they are not
 // linearizable. Bugs that threads find seldom or never have no check here, since the race finder finds them.
-#include <sys/time.h>
-
 #include "indexes/art/art.h"
 #include "indexes/art/race_mixes_test.h"
 #include "indexes/as_numbers_test.h"
@@ -19,8 +17,8 @@
 #include "indexes/kvdirect/race_mixes_test.h"
 #include "indexes/memc3/memc3.h"
 #include "indexes/memc3/race_mixes_test.h"
+#include "indexes/seeded_histories_test.h"
 #include "indexes/seeded_test.h"
-#include "indexes/threads_history_test.h"
 #include "indexes/vip/race_mixes_test.h"
 #include "indexes/vip/vip.h"
 #include "src/machine/emulated.h"
@@ -52,32 +50,6 @@ std::vector<RaceMix<u64>> growth() {
 struct TwoHashes {
   static u64 of(std::string_view key) { return static_cast<u8>(key.back()) % 2; }
 };
-
-/// Limits the time of a history. In a broken index threads may wait for each other without end. A history takes some
-/// milliseconds of processor time, and SIGPROF ends the process after a hundred times as much.
-void watch_history() {
-  const itimerval watch{.it_interval = {}, .it_value = {.tv_sec = 0, .tv_usec = 300'000}};
-  setitimer(ITIMER_PROF, &watch, nullptr);
-}
-
-/// Runs up to `most` histories, of the mixes in turn. Ends with the first impossible one.
-template <class Index>
-ProgramsReport run_histories(std::string_view policy, const std::vector<RaceMix<u64>>& mixes, u32 most,
-                             void (*before_each)()) {
-  ProgramsReport report;
-  for (u32 number = 0; number < most && report.failures == 0; ++number) {
-    const RaceMix<u64>& mix = mixes[number % mixes.size()];
-    const auto program = draw_program(for_threads(mix, 200), draw(test_seed(), 0, number), kHistoryThreads);
-    ErasedOf<Index> index(Spec::parse(policy), {}, Spec::parse("index"));
-    before_each();
-    const std::string complaint = ThreadsHistory(index, program).run(draw(test_seed(), 1, number));
-    ++report.schedules;
-    if (complaint.empty()) continue;
-    ++report.failures;
-    report.message = "mix \"" + mix.name + "\": " + complaint;
-  }
-  return report;
-}
 
 template <template <class Layout, class Key> class Index, class Policy>
 auto histories(const std::vector<RaceMix<u64>>& mixes, u32 most) {
