@@ -15,6 +15,7 @@ latchlab_add_policy(hapax        HEADER sync/hapax.h         TYPE Hapax    VARIA
 latchlab_add_policy(gcr          HEADER sync/gcr.h          TYPE Gcr      VARIANT)
 latchlab_add_policy(combine      HEADER sync/combine.h      TYPE Combine  VARIANT)
 latchlab_add_policy(ffwd         HEADER sync/ffwd.h         TYPE Ffwd     VARIANT)
+latchlab_add_policy(nr           HEADER sync/nr.h           TYPE Nr       VARIANT REPLICAS)
 latchlab_add_policy(rwspin       HEADER sync/rwspin.h       TYPE RwSpin)
 latchlab_add_policy(shared_mutex HEADER sync/shared_mutex.h TYPE SharedMutex VARIANT)
 latchlab_add_policy(bravo        HEADER sync/bravo.h         TYPE Bravo    VARIANT)

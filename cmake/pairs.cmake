@@ -16,12 +16,13 @@
 #     NO_CELLS    its fields are no cells, so a modelled machine would not see its memory: there it has no pairs
 #     ON_MACHINE  under `own`, TYPE is a class template of <Machine, Key>, and its fields are cells
 #     IN_PARTS    N of them are one index (indexes/partitions.h)
-#   latchlab_add_policy(WORD HEADER header TYPE template [MACHINES Native Emulated Modelled] [VARIANT])
+#   latchlab_add_policy(WORD HEADER header TYPE template [MACHINES Native Emulated Modelled] [VARIANT] [REPLICAS])
 #     adds a policy.
 #     TYPE        class template of <Machine>
 #     MACHINES    machines on which it has pairs; default: all
 #     VARIANT     an index runs the same code under it as under another policy, so only ./test --all builds its pairs with most
 #                 indexes (latchlab_tested)
+#     REPLICAS    it joins several indexes of numbers as one (sync/replicated.h)
 #   latchlab_add_harness(TARGET [INDEXES word...] [ASKED_IN file] [MACHINE machine PAIRS index:policy...])
 #     makes an executable, a harness.
 #     INDEXES     its indexes; default: all that were added before
@@ -36,13 +37,14 @@ set_property(GLOBAL PROPERTY latchlab_indexes "")
 set_property(GLOBAL PROPERTY latchlab_policies "")
 
 function(latchlab_add_policy word)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "VARIANT" "HEADER;TYPE" "MACHINES")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "VARIANT;REPLICAS" "HEADER;TYPE" "MACHINES")
   latchlab_check_arguments("latchlab_add_policy(${word})")
   set_property(GLOBAL APPEND PROPERTY latchlab_policies ${word})
   set_property(GLOBAL PROPERTY latchlab_policy_${word}_header "${arg_HEADER}")
   set_property(GLOBAL PROPERTY latchlab_policy_${word}_type "${arg_TYPE}")
   set_property(GLOBAL PROPERTY latchlab_policy_${word}_machines "${arg_MACHINES}")
   set_property(GLOBAL PROPERTY latchlab_policy_${word}_variant "${arg_VARIANT}")
+  set_property(GLOBAL PROPERTY latchlab_policy_${word}_replicas "${arg_REPLICAS}")
 endfunction()
 
 function(latchlab_add_index word)
@@ -245,6 +247,13 @@ function(latchlab_generate_unit out_source out_function target index unit)
       get_property(policy_header GLOBAL PROPERTY latchlab_policy_${policy}_header)
       get_property(policy_type GLOBAL PROPERTY latchlab_policy_${policy}_type)
       list(APPEND headers src/machine/${machine}.h "${policy_header}")
+      get_property(replicas GLOBAL PROPERTY latchlab_policy_${policy}_replicas)
+      if(replicas)
+        list(APPEND headers harness/loop/registry_add_replicated.h)
+        string(APPEND additions
+          "  add_pair_replicated_if_admitted<${index_type}, ${policy_type}<${LATCHLAB_MACHINE}>>(registry, \"${index}\", \"${policy}\");\n")
+        continue()
+      endif()
     endif()
     foreach(key IN LISTS keys)
       set(words "registry, \"${index}\", \"${policy}\", ${key_kind_${key}}")
@@ -283,7 +292,7 @@ function(latchlab_tested out index policy)
     return()
   endif()
   if(index STREQUAL "chained_line" OR (index STREQUAL "art" AND NOT variant) OR policy MATCHES "^(none|rwspin|rtm|olc|own)$"
-      OR "${index}:${policy}" MATCHES "^art:(atomic|spin|mcs|combine|ffwd|hle|three-path)$|^btree:(ticket-olc|hapax-olc|optiql|latch-hybrid|three-path)$|^bskip:optiql$|^art_parts:spin$|^(chained|vip):rowex$|^(memc3|kvdirect):striped$")
+      OR "${index}:${policy}" MATCHES "^art:(atomic|spin|mcs|combine|ffwd|nr|hle|three-path)$|^cuckoo:nr$|^btree:(ticket-olc|hapax-olc|optiql|latch-hybrid|three-path)$|^bskip:optiql$|^art_parts:spin$|^(chained|vip):rowex$|^(memc3|kvdirect):striped$")
     set(${out} TRUE PARENT_SCOPE)
   endif()
 endfunction()

@@ -70,8 +70,8 @@ void check_mix(const Pair& pair, RaceMix<std::string> mix) {
   if (!pair.no_erase.empty()) mix.weights[static_cast<std::size_t>(RaceVerb::kErase)] = 0;
   // Threads queue for these locks, so all of them wait whenever the next one in the queue is descheduled. Under ffwd
   // all wait whenever the server is.
-  static constexpr std::string_view kInTurn[] = {"ticket",  "mcs",  "cna",       "reciprocating", "hapax",     "gcr",
-                                                 "combine", "ffwd", "hapax-olc", "optiql",        "ticket-olc"};
+  static constexpr std::string_view kInTurn[] = {"ticket",  "mcs",  "cna", "reciprocating", "hapax",  "gcr",
+                                                 "combine", "ffwd", "nr",  "hapax-olc",     "optiql", "ticket-olc"};
   if (std::ranges::count(kInTurn, pair.policy) != 0) mix.ops_each /= 4;
   check_history(pair, mix, pair.many_writers ? kHistoryThreads : 1);
   if (pair.many_writers || pair.learns) return;

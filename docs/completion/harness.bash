@@ -13,7 +13,7 @@ _harness() {
       value=${word#*=}
       case ${word%%=*} in
         --index) words="absl_flat art art_parts bskip btree btree1k btree4k chained chained_line counters cuckoo cuckoo3 cuckoo7 kvdirect libcuckoo memc3 null remote simdht std_map std_unordered tbb tbb_unordered vip" ;;
-        --sync) words="adaptive atomic bravo cna combine ffwd gcr hapax hapax-olc hle hybrid latch-hybrid mcs mutex none olc optiql own reciprocating rowex rtm rwspin seq shared_mutex spin striped tbb-rw tbb-spec tbb-spec-rw three-path ticket ticket-olc" ;;
+        --sync) words="adaptive atomic bravo cna combine ffwd gcr hapax hapax-olc hle hybrid latch-hybrid mcs mutex none nr olc optiql own reciprocating rowex rtm rwspin seq shared_mutex spin striped tbb-rw tbb-spec tbb-spec-rw three-path ticket ticket-olc" ;;
         --workload) words="lookup insert mix: ycsb-a ycsb-b ycsb-c ycsb-d ycsb-e ycsb-f wiscer: trace: phases:" ;;
         --keys) words="u64 u32 u16 dense stride: affine clustered: file: email: url: sosd: trace:" ;;
         --dist) words="uniform zipf: hotspot: self-similar: exponential: latest: histogram:" ;;

@@ -402,6 +402,7 @@ class Completion {
     config_.threads *= plan_.groups;
     fits([&] {
       const Seats& seats = plan_.seats = seat(topology, config_);
+      plan_.nodes = static_cast<u32>(nodes_of_seats(topology, seats).size());
       if (!config_.fit || !seats.oversubscribed) return;
       throw NoRoom(
           fmt::format("{} threads would share {}", seats.threads(),

@@ -43,6 +43,7 @@ struct Plan {
   std::shared_ptr<const ModelledMachine> model;  ///< the machine of Config::machine; null for a measured run
   u64 warmup_operations = 0;                     ///< length of the warm-up, if it is no time
   Seats seats;
+  u32 nodes = 1;        ///< number of NUMA nodes of the seats
   u32 groups = 1;       ///< number of clusters or sockets that --threads-per fills; each has as many threads
   PagePlacement pages;  ///< the placement of pages that --mem leads to
   std::string not_placed = "it is the system's own rule";  ///< why no pages are placed for --mem; empty if they are

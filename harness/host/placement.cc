@@ -185,6 +185,7 @@ Plan plan_of(const Config& config, const Topology& topology) {
   plan.config = config;
   plan.workload = std::make_shared<Workload>(config.workload, config.negative);
   plan.seats = seat(topology, config);
+  plan.nodes = static_cast<u32>(nodes_of_seats(topology, plan.seats).size());
   return plan;
 }
 

@@ -37,7 +37,7 @@ class TrialOf final : public ErasedWithoutSessions<Index, Trial> {
  public:
   TrialOf(const Spec& sync, const MemoryConfig& memory, const Spec& index) : Base(sync, memory, index), spec_(sync) {}
   /// Builds and prepares the index of a run.
-  TrialOf(const Plan& plan, const MemoryConfig& memory) : TrialOf(plan.config.sync, memory, plan.config.index) {
+  TrialOf(const Plan& plan, const MemoryConfig& memory) : TrialOf(sync_of(plan), memory, plan.config.index) {
     this->prepare(plan);
   }
   explicit TrialOf(const Plan& plan) : TrialOf(plan, memory_config_of(plan)) {}
@@ -95,6 +95,15 @@ class TrialOf final : public ErasedWithoutSessions<Index, Trial> {
   }
 
  private:
+  /// Returns the policy's spec. Some options depend on the nodes of the run if they are left out.
+  static Spec sync_of(const Plan& plan) {
+    using Options = typename PolicyOf<Index>::Options;
+    if constexpr (requires { Options::on_nodes(plan.config.sync, plan.nodes); }) {
+      return Options::on_nodes(plan.config.sync, plan.nodes);
+    }
+    return plan.config.sync;
+  }
+
   using SessionThread = decltype(std::declval<Index&>().join());
 
   const Spec spec_;

@@ -22,7 +22,7 @@ HARNESS = os.path.abspath(os.environ.get("LATCHLAB_HARNESS") or TREE / "build/re
 MEASURED = ("ok", "noisy")   # statuses of a run on a machine that other programs may use
 SHORT = ["--ops=2000", "--warmup=0", "--records=20000"]
 # With locks that serve in order of arrival, and threads that share processors, every operation waits for a context switch.
-IN_TURN = {policy: ["--ops=300"] for policy in ("ticket", "mcs", "cna", "reciprocating", "hapax", "gcr", "combine", "ffwd",
+IN_TURN = {policy: ["--ops=300"] for policy in ("ticket", "mcs", "cna", "reciprocating", "hapax", "gcr", "combine", "ffwd", "nr",
                                                "ticket-olc", "hapax-olc", "optiql")}
 
 
