@@ -89,6 +89,48 @@ TEST_CASE("replicas: functions that meet on one key count every one of them once
   CHECK(content(index) == std::map<u64, u64>{{5, kThreads * kTimes}});
 }
 
+TEST_CASE("replicas: a function that another change overtakes runs again, on the new value") {
+  ReplicatedArt index(Spec::parse("nr:2"), {});
+  auto me = index.join(), other = index.join();
+  // Another thread changes the value between the lookup and the entry of the log.
+  u32 runs = 0;
+  const auto overtaken = [&](u64 to) {
+    if (++runs == 1) (void)index.upsert(other, 5, to);
+  };
+  (void)index.insert(me, 5, 1);
+  const auto plus_one = [&](const Found& is) noexcept {
+    overtaken(70);
+    return Found(*is + 1);
+  };
+  CHECK(index.modify(me, 5, plus_one).before == 70);
+  CHECK(runs == 2);
+  CHECK(index.find(me, 5) == 71);
+
+  runs = 0;
+  const auto gone_if_odd = [&](const Found& is) noexcept {
+    overtaken(80);
+    return *is % 2 == 1 ? Found() : is;
+  };
+  CHECK(index.modify(me, 5, gone_if_odd).after == 80);
+  CHECK(runs == 2);
+
+  runs = 0;
+  const auto twice = [&](u64 is) noexcept {
+    overtaken(90);
+    return Found(2 * is);
+  };
+  CHECK(index.update_if(me, 5, twice) == Changed::kChanged);
+  CHECK(index.find(me, 5) == 180);
+
+  runs = 0;
+  const auto even = [&](u64 is) noexcept {
+    overtaken(91);
+    return is % 2 == 0;
+  };
+  CHECK(index.erase_if(me, 5, even) == Changed::kLeft);
+  CHECK(index.find(me, 5) == 91);
+}
+
 TEST_CASE("replicas: each form of a conditional change answers as one index does") {
   ReplicatedArt index(Spec::parse("nr:2"), {});
   auto me = index.join();
