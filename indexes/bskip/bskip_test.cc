@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "indexes/bskip/bskip.h"
@@ -107,6 +108,23 @@ TEST_CASE("B-skiplist: a tall key that is less than all others takes a first lea
   CHECK(index.shape().nodes[0] == 1);
   index.insert(tall);
   CHECK(index.shape().nodes[0] == 2);
+}
+
+TEST_CASE("B-skiplist: a node that becomes sparse takes over the next one, if no level above leads there", "[bskip]") {
+  // Erases keys that leave the first node of a level with one key, and returns the number of nodes before and after.
+  const auto nodes_around = [](u32 level, const std::vector<u64>& keys, u32 erased) {
+    Compared<NoneOfFour> index;
+    for (const u64 key : keys) index.insert(key);
+    const u32 before = index.shape().nodes[level];
+    for (u32 i = 0; i < erased; ++i) index.erase(keys[i]);
+    return std::pair(before, index.shape().nodes[level]);
+  };
+  // The heights are those that the race finder's programs rely on.
+  CHECK(nodes_around(0, {14, 15, 16, 17, 20}, 1) == std::pair(2u, 2u));  // two keys are left
+  CHECK(nodes_around(0, {14, 15, 16, 17, 20}, 2) == std::pair(2u, 1u));
+  CHECK(nodes_around(0, {14, 15, 16, 18, 20}, 2) == std::pair(2u, 2u));  // 18 is on level 1
+  CHECK(nodes_around(1, {18, 21, 26, 27, 33, 34}, 3) == std::pair(2u, 2u));
+  CHECK(nodes_around(1, {18, 21, 26, 27, 33, 34}, 4) == std::pair(2u, 1u));
 }
 
 TEST_CASE("B-skiplist: keys of the greatest height are on all levels, and leave them", "[bskip]") {
