@@ -96,6 +96,7 @@ class BravoLock {
       if (u32 clear = 0; mine.compare_exchange(clear, 1, kSeqCst)) {            // (1)
         if (Bugs::kTrustBias || bias_.load(kSeqCst) != 0) return reader.slot_;  // (2) pairs with (5) as well
         mine.store(0, kRelaxed);  // relaxed: this reader has read nothing yet
+        M::wake(&mine);
       }
     }
     lock_.lock_shared();
@@ -107,6 +108,7 @@ class BravoLock {
   void leave(u32 slot) {
     if (slot == kSlots) return lock_.unlock_shared();
     slots_[slot].marked.store(0, kRelease);  // pairs with the wait in revoke
+    M::wake(&slots_[slot].marked);
   }
 
   void revoke() {

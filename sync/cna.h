@@ -103,6 +103,7 @@ class CnaLock {
     if (before == nullptr) return;
     mine.node_.store(mine.place_.node());
     before->next_.store(&mine, kRelease);  // pairs with leave and find_near
+    M::wake(&before->next_);
     // Its acquire pairs with hand_over.
     Guard* const turn = M::wait_until(mine.turn_, [](Guard* now) { return now != nullptr; });
     if (turn != &mine) mine.aside_ = turn;
@@ -169,6 +170,7 @@ class CnaLock {
   static void hand_over(Guard& next, Guard* aside, u32 kept) {
     next.kept_.store(kept);
     next.turn_.store(aside == nullptr ? &next : aside, kRelease);  // pairs with the wait in enter
+    M::wake(&next.turn_);
   }
 
   typename M::template Atomic<Guard*> tail_{nullptr};

@@ -44,6 +44,7 @@ class CombiningQueue {
     Node* const before = tail_.exchange(&mine, kAcqRel);
     if (before != nullptr) {
       before->next.store(&mine, kRelease);  // pairs with the loads in lead
+      M::wake(&before->next);
       // Its acquire pairs with the stores in lead.
       const u32 turn = M::wait_until(mine.turn, [](u32 now) { return now != kWaits; });
       if (turn == kDone) return true;
@@ -75,13 +76,17 @@ class CombiningQueue {
         behind = M::wait_until(last->next, [](Node* next) { return next != nullptr; });  // its acquire pairs with run
       }
       end(*last, mine);
-      if (served == kMost) return behind->turn.store(kLeads, kRelease);  // pairs with the wait in run
+      if (served == kMost) return give_turn(*behind, kLeads);
       behind->operation();
       last = behind;
     }
   }
   static void end(Node& node, const Node& mine) {
-    if (&node != &mine) node.turn.store(kDone, kRelease);  // pairs with the wait in run
+    if (&node != &mine) give_turn(node, kDone);
+  }
+  static void give_turn(Node& node, Turn turn) {
+    node.turn.store(turn, kRelease);  // pairs with the wait in run
+    M::wake(&node.turn);
   }
 
   typename M::template Atomic<Node*> tail_{nullptr};

@@ -222,6 +222,7 @@ class Delegation {
     if (bits == group.served) return false;
     group.served = bits;
     group.answered.store(bits, kRelease);  // (3) pairs with the wait in run
+    M::wake(&group.answered);
     return true;
   }
   /// Returns the bits that would answer all that is asked now.

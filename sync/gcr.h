@@ -126,10 +126,11 @@ class GcrLock {
     if (++mine.done_ == kTurns) [[unlikely]] {
       mine.done_ = 0;
       for (u64 word = word_.load(kRelaxed); word >= kWaiting && (Bugs::kPromiseTwice || (word & kPromise) == 0);) {
-        if (word_.compare_exchange(word, word | kPromise, kRelaxed)) return;
+        if (word_.compare_exchange(word, word | kPromise, kRelaxed)) return M::wake(&word_);
       }
     }
     word_.fetch_add(-kSlot, kRelaxed);
+    M::wake(&word_);
   }
 
   const u32 most_;

@@ -92,8 +92,11 @@ class HapaxQueue {
   /// Stores the thread's own token in `depart`, and wakes the thread that waits for it.
   template <class Atomic>
   void leave(Atomic& depart, u64 mine) {
-    depart.store(mine, kRelease);              // (1)
-    slot_of(mine).last.store(mine, kRelease);  // (2)
+    depart.store(mine, kRelease);  // (1)
+    M::wake(&depart);              // readers of a latch wait for it (hapax_olc.h)
+    auto& last = slot_of(mine).last;
+    last.store(mine, kRelease);  // (2)
+    M::wake(&last);
   }
 
  private:

@@ -44,7 +44,8 @@ class McsLock {
     // written next. Release: pairs with the exchange of the successor, which writes this node.
     Guard* const before = tail_.exchange(&mine, kAcqRel);
     if (before == nullptr) return;
-    before->next_.store(&mine, kRelease);                           // pairs with leave, which then writes turn_
+    before->next_.store(&mine, kRelease);  // pairs with leave, which then writes turn_
+    M::wake(&before->next_);
     M::wait_until(mine.turn_, [](u32 turn) { return turn != 0; });  // its acquire pairs with leave
   }
 
@@ -56,6 +57,7 @@ class McsLock {
       behind = M::wait_until(mine.next_, [](Guard* next) { return next != nullptr; });  // its acquire pairs with enter
     }
     behind->turn_.store(1, kRelease);  // pairs with the wait in enter
+    M::wake(&behind->turn_);
   }
 
   typename M::template Atomic<Guard*> tail_{nullptr};

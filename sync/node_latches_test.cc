@@ -14,6 +14,7 @@
 #include "sync/latch_hybrid.h"
 #include "sync/olc.h"
 #include "sync/optiql.h"
+#include "sync/parked_test.h"
 #include "sync/race_crew_test.h"
 #include "sync/ticket_olc.h"
 
@@ -171,6 +172,13 @@ TEST_CASE("a claim beside a claim ends the process", "[sync]") {
     house.policy.write(me, [&](auto& tx) { return family.claim_twice_in(tx); });
   });
   CHECK(words.find("call unclaim before") != std::string::npos);
+}
+
+TEST_CASE("Races: no fiber that sleeps for a claim is forgotten", "[race]") {
+  check_no_race<InLot<Claiming<TicketOlc<Parked>>>>();
+  check_no_race<InLot<Claiming<HapaxOlc<Parked>>>>();
+  check_no_race<InLot<Claiming<Optiql<Parked>>>>();
+  check_no_race<InLot<Claiming<LatchHybrid<Parked>>>>("latch-hybrid:1");
 }
 
 TEST_CASE("Seeded bugs: a claim that does not validate the parent loses operations", "[race]") {

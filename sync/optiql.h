@@ -191,9 +191,11 @@ class OptiqlLatch {
       hold.next = number(before) + 1;
     } else {
       ++*queue.waits_;
-      queue.shared_->element(element(before)).next.store(hold.element, kRelease);  // pairs with the wait in unlock
+      auto& next = queue.shared_->element(element(before)).next;
+      next.store(hold.element, kRelease);  // pairs with the wait in unlock
+      M::wake(&next);
       auto& mine = queue.shared_->element(hold.element);
-      hold.next = M::wait_until(mine.granted, [](u64 next) { return next != 0; });  // its acquire pairs with (5)
+      hold.next = M::wait_until(mine.granted, [](u64 granted) { return granted != 0; });  // its acquire pairs with (5)
       if (!Bugs::kStayOpen) close();
     }
     M::release_fence();  // pairs with (2)
@@ -201,11 +203,16 @@ class OptiqlLatch {
   }
   void unlock(Queue queue, const Hold& hold) {
     u64 alone = locked_by(hold.element);
-    if (!word_.compare_exchange(alone, number(hold.next), kRelease)) {  // (3) pairs with word, version and claim
-      word_.fetch_add(kOpen | number(hold.next), kRelease);             // (4) pairs with word and version; lemma 2
+    if (word_.compare_exchange(alone, number(hold.next), kRelease)) {  // (3) pairs with word, version and claim
+      M::wake(&word_);
+    } else {
+      word_.fetch_add(kOpen | number(hold.next), kRelease);  // (4) pairs with word and version; lemma 2
+      M::wake(&word_);
       // Its acquire pairs with the store of the thread behind.
       const u32 behind = M::wait_until(queue.shared_->element(hold.element).next, [](u32 next) { return next != 0; });
-      queue.shared_->element(behind).granted.store(hold.next + 1, kRelease);  // (5) pairs with the wait in claim
+      auto& granted = queue.shared_->element(behind).granted;
+      granted.store(hold.next + 1, kRelease);  // (5) pairs with the wait in claim
+      M::wake(&granted);
     }
     queue.thread_->put(hold.element);
   }

@@ -84,6 +84,7 @@ class ReciprocatingLock {
       next = arrivals_.exchange(&empty_, kAcquire);                      // pairs with the exchange in enter
     }
     next->gate.store(mine.end_, kRelease);  // pairs with the wait in enter
+    M::wake(&next->gate);
   }
 
   typename M::template Atomic<Element*> arrivals_{nullptr};

@@ -23,18 +23,22 @@ class RwSpinLock {
   void lock_shared() {
     while (word_.fetch_add(kReader, kAcquire) & (kWriter | kPending)) {  // pairs with unlock
       word_.fetch_add(-kReader, kRelaxed);                               // relaxed: this reader has read nothing yet
+      M::wake(&word_);                                                   // a writer may wait for it
       M::wait_until(word_, [](u32 word) { return (word & (kWriter | kPending)) == 0; });
     }
   }
   void unlock_shared() {
     word_.fetch_add(-kReader, kRelease);  // pairs with lock: this thread's reads precede the writer's stores
+    M::wake(&word_);
   }
 
   void lock() {
     const auto nobody_inside = [](u32 word) { return (word & ~kPending) == 0; };
     for (u32 word = word_.load(kRelaxed);;) {  // relaxed: the exchange checks the value
       if (nobody_inside(word)) {
-        if (word_.compare_exchange(word, kWriter, kAcquire)) return;  // pairs with unlock and unlock_shared
+        // Pairs with unlock and unlock_shared. It clears kPending, which ends the wait of another writer; the unlock
+        // wakes that one, which could not come in before.
+        if (word_.compare_exchange(word, kWriter, kAcquire)) return;
       } else if (!(word & kPending)) {
         // Relaxed: the bit asks readers to wait and publishes nothing.
         if (word_.compare_exchange(word, word | kPending, kRelaxed)) word |= kPending;
@@ -45,6 +49,7 @@ class RwSpinLock {
   }
   void unlock() {
     word_.fetch_add(-kWriter, kRelease);  // pairs with lock and lock_shared
+    M::wake(&word_);
   }
 
  private:

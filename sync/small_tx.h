@@ -77,11 +77,11 @@ class SmallTx : public VersionedReads<M, Bugs, Latches> {
   AttemptBlocks<M>& blocks() { return blocks_; }
 
   [[gnu::always_inline]] void commit() {
-    if (lock_.latch != nullptr) lock_.latch->set(lock_.next);
+    if (lock_.latch != nullptr) lock_.latch->unlock(lock_.next);
   }
   /// Unlocks the node with its old version, because nothing was stored.
   void release() {
-    if (lock_.latch != nullptr) lock_.latch->set(lock_.version);
+    if (lock_.latch != nullptr) lock_.latch->unlock(lock_.version);
   }
   /// Returns the failure with which a body asks to run again with a VersionedTx.
   Failure ask_for_more() {

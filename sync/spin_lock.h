@@ -32,12 +32,18 @@ class SpinLock {
   void lock_by_prefix() {
     while (held_.exchange_by_prefix(1) != 0) await_free();  // pairs with unlock_by_prefix
   }
-  void unlock_by_prefix() { held_.store_by_prefix(0); }  // pairs with lock_by_prefix
+  void unlock_by_prefix() {
+    held_.store_by_prefix(0);  // pairs with lock_by_prefix
+    M::wake(&held_);
+  }
   /// Exchanges once without looking first, as a processor does after an abort of HLE. Returns true if the lock was free
   /// and this thread now holds it.
   [[nodiscard]] bool exchange() { return held_.exchange(1, kAcquire) == 0; }  // pairs with unlock
 
-  void unlock() { held_.store(0, kRelease); }  // pairs with try_lock
+  void unlock() {
+    held_.store(0, kRelease);  // pairs with try_lock
+    M::wake(&held_);
+  }
 
  private:
   alignas(kFalseSharingBytes) typename M::template Atomic<u32> held_{0};

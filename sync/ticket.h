@@ -26,6 +26,7 @@ class TicketLock {
   void unlock() {
     // The load is relaxed: only this thread writes the word until its store, which pairs with the wait in lock.
     serving_.store(serving_.load(kRelaxed) + 1, kRelease);
+    M::wake(&serving_);
   }
 
  private:

@@ -92,7 +92,10 @@ class TicketLatch {
     M::release_fence();  // pairs with the fence in unchanged
     return word_of(hold.mine) | kLocked;
   }
-  void unlock(Queue, const Hold& hold) { version_.store(hold.mine + 1, kRelease); }  // pairs with word and claim
+  void unlock(Queue, const Hold& hold) {
+    version_.store(hold.mine + 1, kRelease);  // pairs with word and claim
+    M::wake(&version_);
+  }
 
   /// Unlocks although nothing was stored. (The bug puts the ticket back.)
   void release(Queue queue, const Hold& hold) {

@@ -57,6 +57,13 @@ class LatchBase {
   /// before it.
   [[gnu::always_inline]] void set(u64 word) { word_.store(word, kRelease); }  // pairs with version, word and try_lock
 
+  /// Does the same, and ends the waits for an unlocked node. Outside hardware transactions only: in one no thread waits
+  /// for the word that it stores, and a wake may be a system call.
+  [[gnu::always_inline]] void unlock(u64 word) {
+    set(word);
+    M::wake(&word_);
+  }
+
   static bool locked(u64 word) { return (word & kLocked) != 0; }
 
  protected:
@@ -147,9 +154,9 @@ struct VersionLock {
   }
   [[nodiscard, gnu::always_inline]] bool try_lock(NoQueue) { return latch->try_lock(version); }
   /// Unlocks with a new version, which publishes the stores.
-  [[gnu::always_inline]] void commit(NoQueue) { latch->set(next); }
+  [[gnu::always_inline]] void commit(NoQueue) { latch->unlock(next); }
   /// Unlocks with the old version, because nothing was stored.
-  [[gnu::always_inline]] void release(NoQueue) { latch->set(version); }
+  [[gnu::always_inline]] void release(NoQueue) { latch->unlock(version); }
 
   LatchBase<M>* latch;
   u64 version;

@@ -1,5 +1,5 @@
 // A reusable barrier for the phases of a run. It is not std::barrier, because threads sleep there, and threads that the
-// kernel has to wake begin a phase tens of microseconds apart. Here they wait by Native::wait_until.
+// kernel has to wake begin a phase tens of microseconds apart. Here they look, and then yield.
 //
 //     Arriving parties increment arrived_. The last one resets it and increments phase_, which the others watch.
 #pragma once
@@ -7,7 +7,7 @@
 #include <atomic>
 
 #include "src/base/types.h"
-#include "src/machine/native.h"
+#include "src/machine/waits.h"
 
 namespace latchlab {
 
@@ -25,7 +25,7 @@ class Barrier {
       return;
     }
     // (3) Acquire: pairs with the release (2) of the last party.
-    Native::wait_until(phase_, [phase](u64 now) { return now != phase; });
+    wait_by_yields(phase_, [phase](u64 now) { return now != phase; });
   }
 
  private:

@@ -101,7 +101,7 @@ void NativeTeam::work(u32 thread) {
 }
 
 void NativeTeam::wait_while(const std::atomic<u64>& word, u64 value) {
-  Native::wait_until(word, [value](u64 now) { return now != value; });
+  wait_by_yields(word, [value](u64 now) { return now != value; });
 }
 
 void NativeTeam::sleep_until(const std::function<bool()>& done) {
@@ -114,7 +114,7 @@ void NativeTeam::wake() {
   changed_.notify_all();
 }
 
-void NativeTeam::idle(u64, bool yields) { yields ? Native::yield() : Native::pause(); }
+void NativeTeam::idle(u64, bool yields) { yields ? yield_processor() : Native::pause(); }
 
 bool NativeTeam::pin(u32 cpu) { return pin_this_thread(cpu); }
 
@@ -131,6 +131,12 @@ OrReason<std::unique_ptr<Preemption>> NativeTeam::preemption(u64 seed) {
 }
 
 std::optional<u32> NativeTeam::cpu() { return this_cpu(); }
+
+void NativeTeam::wait_by(WaitBy way, bool watches_switches) { Waits::set(way, watches_switches); }
+
+std::optional<ThreadWaits> NativeTeam::waits() {
+  return ThreadWaits{.counts = Waits::of_this_thread(), .involuntary = switches_of_this_thread().involuntary};
+}
 
 std::optional<u64> NativeTeam::ran_ns() { return thread_time_ns(); }
 

@@ -35,6 +35,9 @@ class NativeTeam final : public ThreadTeam {
   void wake() override;
   void idle(u64 until_ns, bool yields) override;
 
+  void wait_by(WaitBy way, bool watches_switches) override;
+  [[nodiscard]] std::optional<ThreadWaits> waits() override;
+
   bool pin(u32 cpu) override;
   bool place(const PagePlacement& pages) override;
   [[nodiscard]] OrReason<std::unique_ptr<Preemption>> preemption(u64 seed) override;

@@ -18,9 +18,27 @@
 #include "harness/host/on_processor.h"
 #include "src/base/types.h"
 #include "src/machine/preemption.h"
+#include "src/machine/waits.h"
 #include "src/memory/numa.h"
 
 namespace latchlab {
+
+/// Running totals of a thread. The difference of two is what happened in between.
+struct ThreadWaits {
+  WaitCounts counts;
+  u64 involuntary = 0;  ///< involuntary context switches
+
+  ThreadWaits& operator+=(const ThreadWaits& more) {
+    counts += more.counts;
+    involuntary += more.involuntary;
+    return *this;
+  }
+  ThreadWaits& operator-=(const ThreadWaits& less) {
+    counts -= less.counts;
+    involuntary -= less.involuntary;
+    return *this;
+  }
+};
 
 class ThreadTeam {
  public:
@@ -47,6 +65,10 @@ class ThreadTeam {
   [[nodiscard]] std::exception_ptr run_all(const std::function<void(u32)>& task) {
     return run(task, [this] { return clock().now() + 1'000'000'000; }, [] {});
   }
+
+  /// Sets how threads wait for each other inside an index, if that can be chosen, and whether they look at their
+  /// context switches then. Call it before begin().
+  virtual void wait_by(WaitBy /*way*/, bool /*watches_switches*/) {}
 
   /// Tells that the next phases load data, which takes no time on a modelled machine, or that they no longer do.
   virtual void load(bool /*loading*/) {}
@@ -78,6 +100,8 @@ class ThreadTeam {
   [[nodiscard]] virtual OrReason<std::unique_ptr<Preemption>> preemption(u64 seed) = 0;
   /// Returns the processor that the thread is on, if the kernel tells.
   [[nodiscard]] virtual std::optional<u32> cpu() = 0;
+  /// Returns what the thread has done in waits inside an index, if its waits are counted.
+  [[nodiscard]] virtual std::optional<ThreadWaits> waits() { return std::nullopt; }
   /// Returns the time for which the thread has had a processor, in ns, if the kernel tells.
   [[nodiscard]] virtual std::optional<u64> ran_ns() = 0;
   /// Returns that time, the time for which the thread waited for a processor, and its sleeps, if the kernel tells.

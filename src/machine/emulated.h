@@ -192,6 +192,7 @@ struct Emulated : Cells<Emulated>, SoftwareTransactions<&EmulatedThread::mine> {
       }
     }
   }
+  static void wake(const void*) {}
   static void pause();
   static void yield();
   static u64 now();

@@ -120,8 +120,10 @@ concept Machine = requires(typename M::template Atomic<u64>& a, void* p, void (*
   { M::prefixes_elide() } -> std::same_as<bool>;
   { M::in_elision() } -> std::same_as<bool>;  // after an exchange_by_prefix; ask only if prefixes_elide()
 
-  { M::wait_until(a, done) } -> std::same_as<u64>;  // the only legal way to spin: bounded, then yields
-  M::pause();                                       // a hint inside a backoff; aborts a transaction
+  { M::wait_until(a, done) } -> std::same_as<u64>;  // the only legal way to spin: bounded, then as the machine waits
+  // Follows a store that may end waits for the cell, which may be gone. Without it a wait may last for ever.
+  M::wake(static_cast<const void*>(p));
+  M::pause();  // a hint inside a backoff; aborts a transaction
   M::yield();
   { M::now() } -> std::same_as<u64>;   // nanoseconds since a fixed moment
   { M::node() } -> std::same_as<u32>;  // the NUMA node where the calling thread runs; may take as long as a cache miss

@@ -21,6 +21,7 @@
 #include "src/machine/cells.h"
 #include "src/machine/machine.h"
 #include "src/machine/server_thread.h"
+#include "src/machine/waits.h"
 
 namespace latchlab {
 
@@ -65,22 +66,23 @@ struct Native : Cells<Native> {
     rtm_abort<kCode>();
   }
 
-  /// Spins for about a microsecond, then yields between looks: with more threads than processors, the thread that ends
-  /// the wait may be descheduled.
+  /// Looks for about a microsecond, then waits as the process has chosen (waits.h): with more threads than processors,
+  /// the thread that ends the wait may be descheduled.
   template <class A, class Done>
   static auto wait_until(const A& atomic, Done&& done) {
-    for (u32 looks = 0;; ++looks) {
-      // Acquire: pairs with the releasing store of the value that ends the wait.
+    // Acquire: pairs with the releasing store of the value that ends the wait.
+    for (u32 looks = 0; looks < kLooksBeforeLongWait; ++looks) {
       if (const auto value = atomic.load(kAcquire); done(value)) return value;
-      if (looks < kSpinLooks) {
-        pause();
-      } else {
-        yield();
-      }
+      pause();
+    }
+    LongWait wait(&atomic);
+    for (;; wait.pass()) {
+      if (const auto value = atomic.load(kAcquire); done(value)) return value;  // pairs likewise
     }
   }
+  [[gnu::always_inline]] static inline void wake(const void* cell) { Waits::wake(cell); }
   static void pause() { pause_spin(); }
-  static void yield() { sched_yield(); }
+  static void yield() { Waits::yield(); }
   static u64 now() {
     return static_cast<u64>(
         std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch())
@@ -139,8 +141,6 @@ struct Native : Cells<Native> {
   static constexpr Nothing changing(V&) {
     return {};
   }
-
-  static constexpr u32 kSpinLooks = 32;
 };
 
 }  // namespace latchlab

@@ -37,6 +37,7 @@ struct VirtualMachine : Cells<Self>, SoftwareTransactions<&WorldOfSelf::get> {
       world.park(&atomic);
     }
   }
+  static void wake(const void*) {}  // the store itself has ended the waits
   static void pause() { WorldOfSelf::get().pass(Event::kPause); }
   static void yield() { WorldOfSelf::get().pass(Event::kYield); }
   /// Returns virtual nanoseconds.
