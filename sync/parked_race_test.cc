@@ -53,6 +53,22 @@ struct Handing : RunsElsewhere<Handing, Parked> {
   CombiningQueue<Parked, 1> queue;
 };
 
+/// Fibers that read and then write. The unlock of a writer may be the last thing that happens.
+template <class P>
+struct ReadAndWrite : Crew<P> {
+  using Crew<P>::Crew;
+  Twins<typename P::Layout> twins;
+
+  void fiber(u32 id) {
+    auto& me = this->threads[id];
+    for (u32 turn = 0; turn < kTurns; ++turn) {
+      this->house.policy.read(me, [&](auto& tx) { return twins.read_in(tx); });
+      this->house.policy.write(me, [&](auto& tx) { return twins.add_in(tx); });
+    }
+  }
+  std::string check() { return twins.now().first == kFibers * kTurns ? "" : std::string(kLost); }
+};
+
 /// The locks, with the name that each has in the checks below.
 template <class Check>
 void each_lock(const Check& check) {
@@ -76,6 +92,8 @@ void each_lock(const Check& check) {
 
 TEST_CASE("Races: no fiber that sleeps at a global lock is forgotten", "[race]") {
   each_lock([]<class Scenario>(std::string_view spec) { check_no_race<Scenario>(spec); });
+  check_no_race<InLot<ReadAndWrite<RwSpin<Parked>>>>();
+  check_no_race<InLot<ReadAndWrite<Bravo<Parked>>>>();
 }
 
 TEST_CASE("Races: no fiber that sleeps at a latch is forgotten", "[race]") {
