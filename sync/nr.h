@@ -299,6 +299,7 @@ class NodeReplication {
       mine.request.store(first);
       first = first->next.load();
       mine.mark.store(at + 1, kRelease);  // pairs with catch_up
+      M::wake(&mine.mark);
     }
     return first;
   }
@@ -342,6 +343,7 @@ class NodeReplication {
       Request* const request = answered;
       answered = request->next.load();
       request->done.store(1, kRelease);  // pairs with the wait in run
+      M::wake(&request->done);
     }
     if (Bugs::kCompleteLate) raise_completed(at);
   }

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "sync/parked_test.h"
 #include "sync/race_crew_test.h"
 
 namespace latchlab::testing {
@@ -35,10 +36,10 @@ struct Registers {
 
 /// Fibers on two nodes, each of which sets its register to 1, 2 and so on, and reads all registers in between. `known`
 /// is what an answer or a lookup has told: every lookup that begins later must see as much.
-template <u32 kReplicas, u32 kEntries, u32 kMost, u32 kWriters = kFibers>
+template <u32 kReplicas, u32 kEntries, u32 kMost, u32 kWriters = kFibers, class M = Simulated>
 struct Replicating {
   static constexpr std::string_view kPolicy = "nr";
-  using Log = NodeReplication<Simulated, Registers, BugsOfNr, kEntries, kMost>;
+  using Log = NodeReplication<M, Registers, BugsOfNr, kEntries, kMost>;
 
   Log log{replicas()};
   std::deque<typename Log::Thread> threads{kFibers};
@@ -112,6 +113,13 @@ TEST_CASE("Races: replicas of nr run the same operations in one order, and looku
   check_no_race<Replicating<2, 64, 8>>();    // the log has room for all
   check_no_race<Replicating<3, 4, 1>>();     // a replica without threads
   check_no_race<Replicating<2, 2, 1, 1>>();  // all but one fiber look
+}
+
+TEST_CASE("Races: no fiber that sleeps for nr is forgotten", "[race]") {
+  check_no_race<InLot<Replicating<2, 4, 2, kFibers, Parked>>>();
+  check_no_race<InLot<Replicating<2, 2, 1, 1, Parked>>>();
+  const Seeded seeded(Parked::deaf);
+  CHECK(fails_with<InLot<Replicating<2, 4, 2, kFibers, Parked>>>("deadlock"));
 }
 
 /// Returns after how many schedules the bug is found; 0 if it is not.

@@ -66,7 +66,9 @@ class ReplicaLock {
    public:
     explicit Reading(Reader& reader) : slot_(reader.lock_ == nullptr ? nullptr : &reader.lock_->enter(reader)) {}
     ~Reading() {
-      if (slot_ != nullptr) slot_->fetch_add(-1u, kRelease);  // pairs with the wait in await_readers
+      if (slot_ == nullptr) return;
+      slot_->fetch_add(-1u, kRelease);  // pairs with the wait in await_readers
+      M::wake(slot_);
     }
     Reading(const Reading&) = delete;
     Reading& operator=(const Reading&) = delete;
@@ -91,7 +93,10 @@ class ReplicaLock {
     return true;
   }
   /// Gives the lock back. The replica has run so many entries.
-  void unlock(u64 entries) { word_.store(entries << 1, kRelease); }  // pairs with all loads of the word
+  void unlock(u64 entries) {
+    word_.store(entries << 1, kRelease);  // pairs with all loads of the word
+    M::wake(&word_);
+  }
 
  private:
   static constexpr u64 kTaken = 1;
@@ -109,6 +114,7 @@ class ReplicaLock {
       mine.fetch_add(1, kSeqCst);                            // (1)
       if ((word_.load(kSeqCst) & kTaken) == 0) return mine;  // (2) pairs with unlock as well
       mine.fetch_add(-1u, kRelaxed);                         // relaxed: this reader has read nothing yet
+      M::wake(&mine);
       M::wait_until(word_, [](u64 now) { return (now & kTaken) == 0; });
     }
   }

@@ -39,10 +39,7 @@ class SharedLatch : public LatchBase<M> {
     }
   }
   /// Release: pairs with try_lock, so the reads stay before the next writer's stores.
-  void unlock_shared() {
-    this->word_.fetch_add(-kReader, kRelease);
-    M::wake(&this->word_);  // a reader that found no room may wait
-  }
+  void unlock_shared() { this->word_.fetch_add(-kReader, kRelease); }  // no thread waits for it
 
  private:
   static constexpr u64 kReader = u64{1} << 8, kReaders = u64{0xff} << 8, kChange = u64{1} << 16;
