@@ -32,14 +32,14 @@ struct Meeting {
     index.emplace(Spec::parse(policy), MemoryConfig{});
     auto me = index->join();
     for (const u64 key : tens(10, 80)) index->insert(me, key, 1);
-    before = shape_of<Of, U64Key>();
+    before = Of::template shape<U64Key>();
     for (std::size_t i = 0; i < keys.size(); ++i) threads.emplace_back(*index);
   }
   void fiber(u32 id) {
     for (u64 turn = 0; turn < 4; ++turn) index->update(threads[id], keys[id], turn);
   }
   std::string check() {
-    const Shape now = shape_of<Of, U64Key>();
+    const Shape now = Of::template shape<U64Key>();
     divided += now.leaves > before.leaves ? 1 : 0;
     if (!now.complaint.empty()) return now.complaint;
     return now.pairs == before.pairs ? "" : "a pair was lost";
