@@ -137,7 +137,8 @@ Entries distributions() {
   return {
       {"uniform", "all records are equally popular"},
       {"zipf:Q", "weight rank^-Q, any Q >= 0, ranks scattered over the records"},
-      {"hotspot:F,hits=S", "the share F of the records (0.2) gets the share S of the operations (0.8); scattered=0: the first records"},
+      {"hotspot:F,hits=S",
+       "the share F of the records (0.2) gets the share S of the operations (0.8); scattered=0: the first records"},
       {"self-similar:H", "the share H of the records gets 1-H of the operations, again within that share, and so on"},
       {"exponential:A", "weights fall by e^-A from the first rank to the last; YCSB's default is 3.495"},
       {"latest:Q", "zipf:Q (0.99) by age: the record inserted last is the most popular"},
