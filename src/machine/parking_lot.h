@@ -3,21 +3,24 @@
 // of its cell (Machine::wake). Only the addresses of cells are used, so a cell needs no room for its waiting threads,
 // and may be gone when it is woken.
 //
-//     cell --hash--> space:  parked   threads that look, or sleep, here
+//     cell --hash--> space:  awaited  1 if a thread has announced itself since the last wake
 //                            calls    counts the wakes; the kernel puts a thread to sleep while this has not changed
 //
 //     a waiting thread                           a thread that ends the wait
-//     (1) parked += 1                            (5) store to the cell
-//     (2) heavy fence                            (6) light fence
-//     (3) seen = calls                           (7) if parked is not 0:
-//     (4) look at the cell; if the wait is not   (8)   calls += 1
-//         over: sleep while calls is seen, and   (9)   wake all threads of the space
-//         go on with (3)
+//     (1) seen = calls                           (5) store to the cell
+//     (2) awaited = 1                            (6) light fence
+//     (3) heavy fence                            (7) if awaited is not 0:
+//     (4) look at the cell; if the wait is not   (8)   awaited = 0
+//         over: sleep while calls is seen, look  (9)   calls += 1, and wake all threads of the space
+//         again, and go on with (1)
 //
-// No wake-up is lost:
-//   1. By the fences (2) and (6), (4) sees the store (5), or (7) sees (1).
-//   2. If (7) sees (1), (8) comes before (3) or after it. Before: (3) acquires (8), which released (5), so (4) sees the
-//      store. After: the kernel finds that `calls` is not `seen`, or (9) finds the thread asleep.
+// No wake-up is lost. Say that a thread sleeps for a wait that a store (5) has ended:
+//   1. By the fences (3) and (6), (4) sees (5), or (7) sees (2) or what replaced it. The thread sleeps, so it is (7).
+//   2. If (7) sees a 1, (9) follows. Else a wake has replaced the 1 of (2) by its (8), and its own (9) follows. Either
+//      (9) comes after (1), since (8) acquires (2): so `calls` is not `seen`, and the thread does not sleep on.
+//
+// After (8) no thread calls the kernel in vain until a thread announces itself again. A woken thread may have to wait
+// long for a processor, and unlocks go on meanwhile.
 //
 // All threads of a space are woken, since different cells may share it, and different waits a cell. Those whose wait is
 // not over sleep again. So a word on which many threads wait (that of `spin`) wakes them all with each unlock.
@@ -57,7 +60,7 @@ using NoBugs = BugFlags<std::false_type>;
 template <class M, class Kernel, u32 kSpaces = 256, class Bugs = parking::NoBugs>
 class ParkingLot {
   struct alignas(kLineBytes) Space {
-    typename M::template Atomic<u32> parked{0};
+    typename M::template Atomic<u32> awaited{0};
     typename M::template Atomic<u32> calls{0};
   };
 
@@ -66,24 +69,18 @@ class ParkingLot {
   class Stay {
    public:
     Stay(ParkingLot& lot, const void* cell) : space_(lot.space_of(cell)) {}
-    ~Stay() {
-      if (announced_) space_.parked.fetch_add(-1u, kRelaxed);  // relaxed: a wake that misses it wakes no thread
-    }
-    Stay(const Stay&) = delete;
-    Stay& operator=(const Stay&) = delete;
 
-    /// Announces the thread, or lets it sleep if it is announced. Returns true if it may have slept.
+    /// Announces the thread; if it is announced, lets it sleep. Returns true if it may have slept.
     bool pass() {
-      const bool sleeps = announced_ || Bugs::kSleepUnseen;
       if (!announced_) {
         announced_ = true;
-        space_.parked.fetch_add(1, kRelaxed);  // (1) relaxed: (2) orders it
-        M::heavy_fence();                      // (2) pairs with (6)
-        seen_ = space_.calls.load(kAcquire);   // (3) pairs with (8)
+        seen_ = space_.calls.load(kRelaxed);   // (1) relaxed: (2) orders it
+        space_.awaited.exchange(1, kRelease);  // (2) pairs with (8), so that (1) comes before its (9)
+        M::heavy_fence();                      // (3) pairs with (6)
+        if (!Bugs::kSleepUnseen) return false;
       }
-      if (!sleeps) return false;
+      announced_ = false;
       Kernel::sleep_while(space_.calls, seen_);
-      seen_ = space_.calls.load(kAcquire);  // (3) again
       return true;
     }
 
@@ -96,10 +93,11 @@ class ParkingLot {
   /// Wakes the threads that wait for the cell. Call it after a store to it. Returns true if there may have been one.
   bool wake(const void* cell) {
     Space& space = space_of(cell);
-    M::light_fence();                                           // (6) pairs with (2)
-    if (space.parked.load(kRelaxed) == 0) return false;         // (7) relaxed: (6) orders it
-    if (!Bugs::kKeepCalls) space.calls.fetch_add(1, kRelease);  // (8) pairs with (3)
-    Kernel::wake_all(space.calls);                              // (9)
+    M::light_fence();                                           // (6) pairs with (3)
+    if (space.awaited.load(kRelaxed) == 0) return false;        // (7) relaxed: (6) orders it
+    space.awaited.exchange(0, kAcquire);                        // (8) pairs with (2)
+    if (!Bugs::kKeepCalls) space.calls.fetch_add(1, kRelease);  // (9) release: stays behind (8)
+    Kernel::wake_all(space.calls);
     return true;
   }
 
