@@ -10,6 +10,8 @@ class Mutex : public OneExclusiveLock<M, typename M::Mutex> {
  public:
   static constexpr std::string_view kName = "mutex";
   static constexpr std::string_view kAbout = "one global mutex of the system: waiting threads sleep";
+  static constexpr std::string_view kWaitsElsewhere =
+      "its threads sleep in the system's lock, each time by a voluntary context switch";
   using Mutex::OneLock::OneLock;
 };
 

@@ -14,6 +14,7 @@ namespace latchlab {
 struct Own : Promises {
   static constexpr std::string_view kName = "own";
   static constexpr std::string_view kAbout = "the index synchronizes itself";
+  static constexpr std::string_view kWaitsElsewhere = "the index waits by itself";
   using Options = NoOptions;
   using Counters = NoCounters;
 

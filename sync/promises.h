@@ -28,6 +28,8 @@ struct Promises {
   /// The threads of its own that the policy runs operations on, beside those that call the index
   /// (Machine::ServerThread).
   static constexpr u32 kServers = 0;
+  /// Why the policy's waits are not those of the machine (Machine::wait_until); empty if they are.
+  static constexpr std::string_view kWaitsElsewhere = "";
   /// Returns the reason why this process cannot do what the policy promises with these options, or nothing if it can.
   static std::optional<std::string> degraded(const auto&) { return {}; }
 };

@@ -13,6 +13,8 @@ class SharedMutex : public OneSharedLock<M, typename M::SharedMutex> {
  public:
   static constexpr std::string_view kName = "shared_mutex";
   static constexpr std::string_view kAbout = "one global reader-writer mutex of the system";
+  static constexpr std::string_view kWaitsElsewhere =
+      "its threads sleep in the system's lock, each time by a voluntary context switch";
   using SharedMutex::OneLock::OneLock;
 };
 

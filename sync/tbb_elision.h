@@ -21,6 +21,7 @@
 #include <concepts>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "src/arch/features.h"
 #include "src/machine/native.h"
@@ -57,6 +58,7 @@ template <std::derived_from<Native> M, class Lock, class Reading, class Writing 
 class TbbElision : public CoarsePolicy<M> {
  public:
   static constexpr bool kElides = true;
+  static constexpr std::string_view kWaitsElsewhere = "oneTBB's lock waits by itself";
   using Counters = TbbElisionCounters;
 
   /// Runs the probe of transactions now, so that it does not run inside one.

@@ -19,6 +19,7 @@ class TbbRw : public OneSharedLock<M, tbb::spin_rw_mutex> {
  public:
   static constexpr std::string_view kName = "tbb-rw";
   static constexpr std::string_view kAbout = "one global tbb::spin_rw_mutex";
+  static constexpr std::string_view kWaitsElsewhere = "oneTBB's lock waits by itself";
   using TbbRw::OneLock::OneLock;
 };
 

@@ -499,6 +499,7 @@ class Completion {
     plan_.index_degraded = pair_->index_degraded(config_.index).value_or("");
     plan_.widths = pair_->widths(config_.index);
     plan_.no_reclaim = pair_->no_reclaim;
+    plan_.no_wait = plan_.model ? "a modelled thread waits for the line of its cell" : pair_->no_wait;
     plan_.servers = pair_->servers;
     return "";
   }

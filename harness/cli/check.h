@@ -21,6 +21,7 @@ struct Defaults {
   bool warmup = false;
   bool alloc = false;
   bool reclaim = false;
+  bool wait = false;
   bool dist = false;
   bool smt = false;
   bool latency = false;

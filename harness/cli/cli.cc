@@ -250,6 +250,7 @@ RunCommand parse_run(const std::vector<std::string>& args, const Surroundings& h
                           .warmup = find(given, "warmup") == nullptr,
                           .alloc = find(given, "alloc") == nullptr,
                           .reclaim = find(given, "reclaim") == nullptr,
+                          .wait = find(given, "wait") == nullptr,
                           .dist = find(given, "dist") == nullptr,
                           .smt = find(given, "smt") == nullptr,
                           .latency = find(given, "latency") == nullptr,

@@ -442,6 +442,11 @@ TEST_CASE("memory options that do not reach an index are refused, and not part o
   CHECK_FALSE(contains(point_of(runs({"--sync=none"}).runs[0]), "--reclaim"));
   CHECK(contains(point_of(runs({"--sync=olc"}).runs[0]), "--reclaim=epoch "));
   CHECK(runs({"--sync=olc", "--reclaim={epoch-fence,qsbr,leak}"}).runs[1].config.reclaim == Reclaim::kQsbr);
+  CHECK(error_of({"--sync=spin", "--wait=park"}) == "--wait: it does not reach --sync=spin: it sleeps");
+  CHECK_FALSE(contains(point_of(runs({"--sync=olc"}).runs[0]), "--wait"));  // as before that option existed
+  CHECK(contains(point_of(runs({"--sync=olc", "--wait=park"}).runs[0]), "--wait=park "));
+  CHECK(runs({"--sync=olc", "--wait={spin,yield,park}"}).runs[0].config.wait == WaitBy::kSpin);
+  CHECK(contains(error_of({"--sync=olc", "--wait=parc"}), "did you mean 'park'?"));
   const RunCommand sweep = runs({"--alloc={malloc,arena}", "--hugepages={none,thp}"});
   REQUIRE(sweep.runs.size() == 4);
   CHECK(sweep.runs[0].skip.empty());

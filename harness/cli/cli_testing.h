@@ -25,6 +25,7 @@ inline Registry some_words() {
     Pair pair;
     if (std::string(index) == "tbb") pair.own_memory = "it allocates itself";
     if (std::string(policy) != "olc") pair.no_reclaim = "nothing waits";
+    if (std::string(policy) == "spin") pair.no_wait = "it sleeps";
     pair.index = index;
     pair.side_by_side = std::string(policy) != "spin";
     if (std::string(index) == "tbb") pair.no_batch = "one key at a time";

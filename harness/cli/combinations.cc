@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "src/arch/heavy_fence.h"
 #include "src/base/error.h"
 #include "src/machine/native.h"
 #include "src/memory/page_source.h"
@@ -22,6 +23,12 @@ std::string not_reached(const Combination& point) {
   }
   if (!point.plan.no_reclaim.empty() && !point.defaults.reclaim) {
     return fmt::format("--reclaim: it does not reach --sync={}: {}", config.sync.name, point.plan.no_reclaim);
+  }
+  if (!point.plan.no_wait.empty() && !point.defaults.wait) {
+    return fmt::format("--wait: it does not reach --sync={}: {}", config.sync.name, point.plan.no_wait);
+  }
+  if (config.wait == WaitBy::kPark && heavy_fence_here() == HeavyFence::kNone) {
+    return "--wait: park needs membarrier or affinities, and this system forbids both; write yield or spin";
   }
   if (config.huge_pages == HugePages::kThp && !point.plan.own_memory.empty()) {
     return fmt::format("--hugepages: thp does not reach {}: {}", config.index.name, point.plan.own_memory);

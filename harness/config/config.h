@@ -18,6 +18,7 @@
 #include "src/base/spec.h"
 #include "src/base/types.h"
 #include "src/base/words.h"
+#include "src/machine/waits.h"
 #include "src/memory/media/medium_options.h"
 #include "src/memory/media/placement_rule.h"
 #include "src/memory/memory_config.h"
@@ -112,6 +113,7 @@ struct Config {
   Mem mem;
   HugePages huge_pages = HugePages::kNone;
   Reclaim reclaim = Reclaim::kEpoch;
+  WaitBy wait = WaitBy::kYield;  ///< how threads go on with waits of more than a microsecond
 
   Spec workload{.name = "lookup", .arg = {}, .options = {}};       ///< lookup, insert, mix:read=..
   Spec keys{.name = "u64", .arg = {}, .options = {}};              ///< u64, u32, dense, stride:N, file:PATH

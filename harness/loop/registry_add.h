@@ -97,6 +97,7 @@ void describe_policy(Pair& pair) {
   } else if constexpr (Policy::Reclaimer::kName == "immediate") {
     pair.no_reclaim = "the policy frees unlinked memory at once";
   }
+  pair.no_wait = Policy::kWaitsElsewhere;
   pair.options = options_of<Options>(pair.policy);
 }
 

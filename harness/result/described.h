@@ -38,6 +38,10 @@ void describe_plan(const Plan& plan, auto& field) {
   field("mem", c.mem.text, "value of --mem");
   field("hugepages", c.huge_pages, "none: forbidden for all memory of the process");
   field("reclaim", unless(plan.no_reclaim, c.reclaim));
+  field(
+      "wait", unless(plan.no_wait, c.wait),
+      "how threads go on with waits of more than a microsecond: they spin, yield between looks, or park until a store "
+      "ends the wait");
   field("workload", c.workload.str());
   field("churn", unless(plan.no_churn, c.churn.str()), "change of popularity; null if a file sets it");
   field("keys", c.keys.str());

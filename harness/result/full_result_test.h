@@ -211,6 +211,12 @@ inline RunResult full_result() {
               .on_processor = 1.0,
               .load_before = 0.1,
               .notes = {"DAMON is running"}};
+  t.scheduling = {.run_delay_ns = u64{5'000'000},
+                  .yields = u64{100},
+                  .parks = u64{10},
+                  .wakes = u64{9},
+                  .late_handovers = u64{8},
+                  .preempted_outside_waits = u64{7}};
   t.validation = {
       .mode = Validate::kTally, .passed = true, .expected_keys = u64{1000}, .found_keys = u64{1000}, .detail = ""};
   t.history = History{.keys = "1/64",

@@ -109,6 +109,8 @@ TEST_CASE("a value that was not measured is null with a reason, never zero", "[r
                          "/memory/values_live_bytes",
                          "/memory/values_reserved_bytes",
                          "/health/migrations",
+                         "/scheduling/run_delay_ns",
+                         "/scheduling/yields",
                          "/config/key_file",
                          "/config/trace",
                          "/config/wiscer",
@@ -143,6 +145,7 @@ TEST_CASE("a document says which options had no effect on the index, and what it
   RunResult result = full_result();
   result.plan.own_memory = "it allocates itself";
   result.plan.no_reclaim = "nothing waits";
+  result.plan.no_wait = "it sleeps";
   result.plan.no_distribution = "it takes the records in turn";
   const Json document = document_of(result);
   CHECK(violations(document) == std::vector<std::string>{});

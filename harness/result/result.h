@@ -411,6 +411,34 @@ void describe(Like<Health> auto& h, auto& field) {
   field("notes", h.notes, "one line each, such as: DAMON is running: it aborts transactions");
 }
 
+/// The waits of the measured phase, summed over its threads, and what the kernel did to these.
+struct Scheduling {
+  OrReason<u64> run_delay_ns;
+  OrReason<u64> yields;
+  OrReason<u64> parks;
+  OrReason<u64> wakes;
+  OrReason<u64> late_handovers;
+  OrReason<u64> preempted_outside_waits;
+};
+void describe(Like<Scheduling> auto& s, auto& field) {
+  field.about(
+      "waits inside the index that lasted more than about a microsecond, and threads without a processor; sums over "
+      "the "
+      "threads. The last two are known if there are more threads than processors; then each yield or sleep in a wait "
+      "takes about half a microsecond longer, to ask the kernel");
+  field("run_delay_ns", s.run_delay_ns, "time for which threads were ready to run, but had no processor");
+  field("yields", s.yields, "calls of sched_yield in waits and between attempts");
+  field("parks", s.parks, "calls of futex to sleep, with --wait=park");
+  field("wakes", s.wakes, "calls of futex to wake parked threads");
+  field("late_handovers", s.late_handovers,
+        "waits that were over when their thread came back from its last yield or sleep, and the kernel had given the "
+        "processor to another thread meanwhile: handovers to a descheduled thread, if a lock hands over. A thread that "
+        "was preempted in the first microsecond of its wait is not counted");
+  field("preempted_outside_waits", s.preempted_outside_waits,
+        "involuntary context switches of threads that were not in a wait of more than a microsecond. Under one global "
+        "lock most of these are inside it or about to take it, so this bounds the preempted holders from above");
+}
+
 struct Validation {
   Validate mode = Validate::kTally;
   OrReason<bool> passed;
@@ -540,6 +568,7 @@ struct TrialResult {
   MemoryUse memory;
   Limits limits;
   Health health;
+  Scheduling scheduling;
   Validation validation;
   OrReason<History> history;
 
@@ -586,6 +615,7 @@ void describe(Like<TrialResult> auto& t, auto& field) {
   field("memory", t.memory);
   field("limits", t.limits);
   field("health", t.health);
+  field("scheduling", t.scheduling);
   field("validation", t.validation);
   field("history", t.history);
 }
@@ -614,7 +644,7 @@ void describe(Like<BuildInfo> auto& b, auto& field) {
 }
 
 struct RunResult {
-  static constexpr u32 kSchemaVersion = 18;
+  static constexpr u32 kSchemaVersion = 19;
   std::string run_id;
   std::string point_hash;
   std::string started;

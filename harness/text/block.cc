@@ -104,6 +104,21 @@ std::string limits_text(const Limits& l) {
   return text;
 }
 
+std::string waits_text(const Scheduling& s) {
+  std::string text = s.run_delay_ns
+                         ? fmt::format("{:.3g} s without a processor", static_cast<double>(*s.run_delay_ns) / 1e9)
+                         : "-: " + s.run_delay_ns.reason;
+  const auto add = [&](const OrReason<u64>& count, const char* what) {
+    if (count) text += fmt::format("   {} {}", short_number(static_cast<double>(*count)), what);
+  };
+  add(s.yields, "yields");
+  if (s.parks && *s.parks > 0) add(s.parks, "parks");
+  add(s.late_handovers, "handovers to descheduled threads");
+  add(s.preempted_outside_waits, "preemptions outside waits");
+  if (!s.yields) text += "   " + s.yields.reason;
+  return text;
+}
+
 std::string words_text(const Limits& l) {
   if (!l.words_ns) return "-: " + l.words_ns.reason;
   std::string text = fmt::format("{:.1f} ns an operation that reads no value", *l.words_ns);
@@ -289,6 +304,7 @@ std::string block_of(const RunResult& r) {
                                           shared ? ", fewer than threads" : ""));
     }
   }
+  if (t.placement.oversubscribed.value.value_or(false)) text += line("waits", waits_text(t.scheduling));
   if (t.rows && !t.rows->empty()) text += rows_lines(*t.rows);
   if (t.slo) text += line("slo", slo_text(*c.slo, *t.slo));
   if (t.offer) text += line("offer", offer_text(*t.offer));

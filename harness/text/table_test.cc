@@ -153,6 +153,23 @@ TEST_CASE("a value that was not measured is not shown as zero", "[table]") {
   CHECK(block.find("0.0 bytes") == std::string::npos);
 }
 
+TEST_CASE("a block shows waits if there are more threads than processors", "[table]") {
+  RunResult result = full_result();
+  const auto text = [&] { return block_of(result); };
+  result.trial.placement.oversubscribed = false;
+  CHECK_THAT(text(), !Contains("without a processor"));
+  result.trial.placement.oversubscribed = true;
+  CHECK_THAT(text(), Contains("0.005 s without a processor   100 yields   10 parks   8 handovers to descheduled threads"
+                              "   7 preemptions outside waits"));
+  result.trial.scheduling = {.run_delay_ns = u64{5'000'000},
+                             .yields = OrReason<u64>::missing("it sleeps"),
+                             .parks = {},
+                             .wakes = {},
+                             .late_handovers = {},
+                             .preempted_outside_waits = {}};
+  CHECK_THAT(text(), Contains("0.005 s without a processor   it sleeps"));
+}
+
 TEST_CASE("numbers for people are short and have units", "[table]") {
   CHECK(grouped(0) == "0");
   CHECK(grouped(999) == "999");

@@ -329,6 +329,39 @@ Account<Health> health_account(const Plan& plan, const Measurement& m) {
   return out;
 }
 
+Scheduling scheduling_account(const Plan& plan, const Measurement& m) {
+  Scheduling out;
+  if (!m.measured) return out;
+  using Count = OrReason<u64>;
+  u64 delay_ns = 0;
+  ThreadWaits sum;
+  bool timed = true, counted = true;
+  for (const MeasuredThread& thread : m.measured->threads) {
+    timed &= thread.processor_time.has_value();
+    counted &= thread.waits.has_value();
+    if (thread.processor_time) delay_ns += thread.processor_time->waited_ns;
+    if (thread.waits) sum += *thread.waits;
+  }
+  out.run_delay_ns =
+      timed ? Count(delay_ns)
+            : Count::missing("the kernel does not tell how long a thread waited (/proc/thread-self/schedstat)");
+  const std::string why = counted ? plan.no_wait : "threads in virtual time do not yield";
+  const auto known = [&](u64 count) { return why.empty() ? Count(count) : Count::missing(why); };
+  out.yields = known(sum.counts.yields);
+  out.parks = known(sum.counts.parks);
+  out.wakes = known(sum.counts.wakes);
+  if (!why.empty() || !plan.seats.oversubscribed) {
+    const std::string unwatched = why.empty() ? "waits look at context switches if threads share processors" : why;
+    out.late_handovers = out.preempted_outside_waits = Count::missing(unwatched);
+    return out;
+  }
+  out.late_handovers = sum.counts.late_handovers;
+  out.preempted_outside_waits = m.measured->offer
+                                    ? Count::missing("threads of an open loop yield while no request is due")
+                                    : Count(sum.involuntary - sum.counts.involuntary_inside);
+  return out;
+}
+
 Account<OrReason<Throughput>> throughput_account(const Plan& plan, const Measurement& m) {
   if (m.operations() == 0) {
     const std::string why =
@@ -456,6 +489,7 @@ TrialResult document(const Plan& plan, const Topology& topology, const Measureme
   };
   const auto health = health_account(plan, m);
   out.health = health.part;
+  out.scheduling = scheduling_account(plan, m);
   out.health.notes = notes_of_inputs(plan, topology, m);
   out.interrupted = m.interrupted;
   out.placement = placement_of(plan, m);

@@ -23,6 +23,7 @@ namespace latchlab {
 /// Returns whether other programs used the processors of a run. The run is noisy if a thread was on a processor for
 /// less than kEnoughOnProcessor of its time. A note says so if the host took 5 % of the machine's time or more.
 [[nodiscard]] Account<Health> health_account(const Plan& plan, const Measurement& m);
+[[nodiscard]] Scheduling scheduling_account(const Plan& plan, const Measurement& m);
 
 /// Returns the throughput; no part if no operation was done. `m` must have a measured phase.
 [[nodiscard]] Account<OrReason<Throughput>> throughput_account(const Plan& plan, const Measurement& m);

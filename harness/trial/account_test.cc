@@ -90,6 +90,39 @@ TEST_CASE("a run whose threads were descheduled is noisy, unless threads share p
   CHECK(remarks(disturbed(47)).empty());
 }
 
+TEST_CASE("the waits of all threads are summed, and each number that is unknown has its reason", "[account]") {
+  Plan plan = plan_of(small("lookup"));
+  plan.seats.oversubscribed = true;
+  Measurement m = fine();
+  Scheduling waits = scheduling_account(plan, m);
+  CHECK(*waits.run_delay_ns == 0);
+  CHECK_THAT(waits.yields.reason, Contains("virtual time"));
+  for (MeasuredThread& thread : m.measured->threads) {
+    thread.processor_time->waited_ns = 50;
+    thread.waits =
+        ThreadWaits{.counts = {.yields = 5, .parks = 4, .wakes = 3, .late_handovers = 2, .involuntary_inside = 1},
+                    .involuntary = 10};
+  }
+  waits = scheduling_account(plan, m);
+  CHECK(*waits.run_delay_ns == 100);
+  CHECK(*waits.yields == 10);
+  CHECK(*waits.parks == 8);
+  CHECK(*waits.wakes == 6);
+  CHECK(*waits.late_handovers == 4);
+  CHECK(*waits.preempted_outside_waits == 18);
+  m.measured->offer.emplace();
+  CHECK_THAT(scheduling_account(plan, m).preempted_outside_waits.reason, Contains("open loop"));
+  plan.seats.oversubscribed = false;
+  CHECK(*scheduling_account(plan, m).yields == 10);
+  CHECK_THAT(scheduling_account(plan, m).late_handovers.reason, Contains("if threads share processors"));
+  plan.no_wait = "it sleeps";
+  for (const OrReason<u64>& count : {scheduling_account(plan, m).yields, scheduling_account(plan, m).late_handovers}) {
+    CHECK(count.reason == "it sleeps");
+  }
+  m.measured->threads[1].processor_time.reset();
+  CHECK_THAT(scheduling_account(plan, m).run_delay_ns.reason, Contains("schedstat"));
+}
+
 TEST_CASE("the worst status and its reason win, and that the run is noisy becomes a note", "[account]") {
   const auto check = [](const Measurement& m, Status status, const std::string& reason,
                         const Config& config = small("lookup")) {

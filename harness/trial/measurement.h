@@ -14,6 +14,7 @@
 #include "harness/host/on_processor.h"
 #include "harness/host/pmu_events.h"
 #include "harness/host/pmu_groups.h"
+#include "harness/host/thread_team.h"
 #include "harness/loop/latency.h"
 #include "harness/loop/trial.h"
 #include "harness/result/result.h"
@@ -30,6 +31,7 @@ struct MeasuredThread {
   SyncStats sync;                               ///< the policy's counts
   std::vector<PmuCount> events;                 ///< the count of each event; empty if no event is counted
   std::optional<ProcessorTime> processor_time;  ///< without the sleep at the ends of sections
+  std::optional<ThreadWaits> waits;             ///< if the team counts them
   std::optional<u32> seen_on;                   ///< its processor at the end of the phase
 };
 

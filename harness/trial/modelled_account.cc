@@ -111,6 +111,9 @@ void mark_modelled(TrialResult& result, const Plan& plan) {
   Health& health = result.health;
   none(health.voluntary_switches, health.involuntary_switches, health.migrations, health.steal_share,
        health.on_processor, health.load_before);
+  Scheduling& scheduling = result.scheduling;
+  none(scheduling.run_delay_ns, scheduling.yields, scheduling.parks, scheduling.wakes, scheduling.late_handovers,
+       scheduling.preempted_outside_waits);
   MemoryUse& memory = result.memory;
   if (calls_malloc(plan.config.alloc)) none(memory.malloc);
   none(memory.page_bytes, memory.huge_share, memory.rss, memory.minor_faults, memory.major_faults);

@@ -52,6 +52,7 @@ std::string said_by(const std::exception_ptr& failure) {
 }  // namespace
 
 std::string Phases::begin() {
+  team_.wait_by(config_.wait, seats_.oversubscribed);
   team_.begin(config_.threads);
   const std::string failure = everyone([&](u32 t) {
     if (seats_.binds) workers_[t].pinned = team_.pin(seats_.cpus[t]);

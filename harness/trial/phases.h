@@ -67,6 +67,7 @@ struct alignas(kFalseSharingBytes) Worker {
   bool pinned = true;
   std::optional<u32> seen_on;                   // its processor at the end of the measured phase
   std::optional<ProcessorTime> processor_time;  // in the measured phase, without `meetings`
+  std::optional<ThreadWaits> waits;             // in the measured phase
   ProcessorTime meetings;                       // its time in the meetings of the measured phase
 };
 

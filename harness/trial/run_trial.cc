@@ -237,7 +237,10 @@ class Run {
       Worker& me = phases_.workers()[t];
       me.meetings = {};
       const auto begin = team_.processor_time();
+      const auto waits_before = team_.waits();
       rate ? phases_.run_arrivals(t, *rate, config_.time_ns) : phases_.run_requests(t);
+      me.waits = team_.waits();
+      if (me.waits) *me.waits -= *waits_before;
       const auto end = team_.processor_time();
       me.processor_time = begin && end ? std::optional(*end - *begin - me.meetings) : std::nullopt;
       me.seen_on = team_.cpu();
@@ -294,6 +297,7 @@ class Run {
       measured.threads.push_back({.sync = trial_.sync_report(counted, 0).stats,
                                   .events = worker.pmu ? worker.pmu->counts() : std::vector<PmuCount>(),
                                   .processor_time = worker.processor_time,
+                                  .waits = worker.waits,
                                   .seen_on = worker.seen_on});
     }
     measured.sync = trial_.sync_report(sums, measured.operations());
