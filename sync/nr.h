@@ -186,7 +186,7 @@ class NodeReplication {
   u64 bytes() const { return kRingBytes + nodes_.size() * sizeof(Node); }
 
   /// Runs the operation on all replicas. It is one linearizable step.
-  nr::Answer run(Thread& me, nr::Counters& counters, const nr::Operation& operation) {
+  [[gnu::noinline]] nr::Answer run(Thread& me, nr::Counters& counters, const nr::Operation& operation) {
     Request& mine = me.request_;
     mine.kind.store(operation.kind);
     mine.key.store(operation.key);
@@ -265,7 +265,7 @@ class NodeReplication {
 
   /// Runs what threads of the node have asked for. The calling thread found the list empty, so there is one such thread
   /// at a time, beside the one that is inside.
-  void lead(u32 home) {
+  [[gnu::noinline]] void lead(u32 home) {
     Node& node = *nodes_[home];
     const std::lock_guard guard(node.leading);
     Request* next = node.asked.exchange(nullptr, kAcquire);  // pairs with run
@@ -315,8 +315,9 @@ class NodeReplication {
     node.free_until = least + kEntries;
   }
 
-  /// Runs entries on a replica until it has run `least`, and those behind them that are full.
-  void catch_up(u32 number, u64 least) {
+  /// Runs entries on a replica until it has run `least`, and those behind them that are full. It is not inlined, since
+  /// it has all operations of the index in it, and lookups seldom call it.
+  [[gnu::noinline]] void catch_up(u32 number, u64 least) {
     Node& node = *nodes_[number];
     if (!node.lock.lock_unless(least)) return;
     const u64 end = std::max(least, tail_.load(kRelaxed));  // relaxed: it may lag, and then less is run
