@@ -21,6 +21,7 @@
 #include "src/memory/failure_plan.h"
 #include "src/model/machine_file.h"
 #include "src/testing/catch.h"
+#include "src/testing/death.h"
 #include "sync/rwspin.h"
 #include "sync/synchronized.h"
 
@@ -179,6 +180,18 @@ TEST_CASE("replicas: a single one that runs out of memory throws, and has change
   plan.disarm();
   CHECK(content(index).size() == inserted);
   CHECK(index.insert(me, inserted << 40, 2));
+}
+
+TEST_CASE("replicas: several of them without memory end the process with one line") {
+  const std::string words = testing::last_words([] {
+    FailurePlan plan;
+    ReplicatedArt index(Spec::parse("nr:2"), {.alloc = MemoryConfig::Alloc::kMalloc, .fail = &plan});
+    auto me = index.join();
+    plan.arm(30, FailurePlan::Then::kForEver);
+    for (u64 key = 0; key < 1000; ++key) (void)index.insert(me, key << 40, key);
+  });
+  CHECK(words.find("nr:2: replica") != std::string::npos);
+  CHECK(words.find("has no memory") != std::string::npos);
 }
 
 TEST_CASE("replicas: an index that may not grow is full on all of them, which throws") {

@@ -13,8 +13,7 @@ void end_without_memory(u32 replica, u32 replicas) {
       "latchlab: nr:{}: replica {} has no memory for an operation that other replicas may have run, so they would "
       "differ; give it more memory, or take nr:1\n",
       replicas, replica);
-  // No destructor runs: other threads wait for locks of this one.
-  std::_Exit(EXIT_FAILURE);
+  std::abort();
 }
 
 }  // namespace latchlab::nr
