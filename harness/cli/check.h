@@ -39,10 +39,6 @@ class CapacityOfKeys {
   std::vector<std::pair<std::string, u64>> known_;
 };
 
-/// Fills in the placement that --mem asks for, or the reason why there is none. Throws InputError for a node that does
-/// not exist.
-void place_memory(Plan& plan, const Topology& topology);
-
 /// Returns the index, or the other index that one of its options selects (Pair::meant_by). Throws InputError for
 /// options that the selected index does not have.
 [[nodiscard]] Spec index_meant(Spec index, const Registry& registry);

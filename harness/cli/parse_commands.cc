@@ -14,6 +14,7 @@
 
 #include "harness/cli/check.h"
 #include "harness/cli/given.h"
+#include "harness/cli/memory_room.h"
 #include "harness/cli/options.h"
 #include "harness/commands/machine_survey.h"
 #include "harness/config/values.h"
