@@ -18,6 +18,7 @@ template <class M, class Lock, class Reading, class Writing = Reading>
 class OneLock : public CoarsePolicy<M> {
  public:
   static constexpr bool kWritersTakeTurns = true;
+  static constexpr bool kHasSections = true;
 
   explicit OneLock(const NoOptions&) {}
 
@@ -42,6 +43,7 @@ class OneLock : public CoarsePolicy<M> {
  private:
   template <class Guard, class Me, class Body>
   [[gnu::always_inline]] auto inside([[maybe_unused]] Me& me, DirectTx<M>& tx, Body& body) {
+    [[maybe_unused]] const typename M::Section section{};  // it outlives the guard, and so the release
     if constexpr (std::is_constructible_v<Guard, Lock&>) {
       const Guard guard(lock_);
       return body(tx);

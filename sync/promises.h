@@ -16,6 +16,8 @@ struct Promises {
   static constexpr bool kManyWriters = true;
   /// True if one lock lets writers in one after the other, so threads that load the index take turns, a chunk each.
   static constexpr bool kWritersTakeTurns = false;
+  /// True if each operation is a section of the machine (Machine::Section).
+  static constexpr bool kHasSections = false;
   /// True if operations may need no lock, by hardware transactions or prefixes.
   static constexpr bool kElides = false;
   /// True if kElides holds for operations that only read, too.

@@ -314,6 +314,7 @@ class Completion {
     plan_.widths = pair_->widths(config_.index);
     plan_.no_reclaim = pair_->no_reclaim;
     plan_.no_wait = plan_.model ? "a modelled thread waits for the line of its cell" : pair_->no_wait;
+    plan_.no_sections = plan_.model ? "no modelled thread loses its processor" : pair_->no_sections;
     plan_.servers = pair_->servers;
     return "";
   }

@@ -442,6 +442,13 @@ TEST_CASE("memory options that do not reach an index are refused, and not part o
   CHECK_FALSE(contains(point_of(runs({"--sync=none"}).runs[0]), "--reclaim"));
   CHECK(contains(point_of(runs({"--sync=olc"}).runs[0]), "--reclaim=epoch "));
   CHECK(runs({"--sync=olc", "--reclaim={epoch-fence,qsbr,leak}"}).runs[1].config.reclaim == Reclaim::kQsbr);
+  CHECK(error_of({"--sync=olc", "--slice-extension=on"}) ==
+        "--slice-extension: it does not reach --sync=olc: it holds no lock");
+  if (const auto why = SliceExtension::why_none()) {
+    CHECK(error_of({"--sync=spin", "--slice-extension=on"}) == "--slice-extension: " + *why);
+  } else {
+    CHECK(contains(point_of(runs({"--sync=spin", "--slice-extension=on"}).runs[0]), " --slice-extension=on "));
+  }
   CHECK(error_of({"--sync=spin", "--wait=park"}) == "--wait: it does not reach --sync=spin: it sleeps");
   CHECK_FALSE(contains(point_of(runs({"--sync=olc"}).runs[0]), "--wait"));  // as before that option existed
   CHECK(contains(point_of(runs({"--sync=olc", "--wait=park"}).runs[0]), "--wait=park "));

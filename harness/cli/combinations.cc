@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "src/arch/heavy_fence.h"
+#include "src/arch/slice_extension.h"
 #include "src/base/error.h"
 #include "src/machine/native.h"
 #include "src/memory/page_source.h"
@@ -29,6 +30,12 @@ std::string not_reached(const Combination& point) {
   }
   if (config.wait == WaitBy::kPark && heavy_fence_here() == HeavyFence::kNone) {
     return "--wait: park needs membarrier or affinities, and this system forbids both; write yield or spin";
+  }
+  if (config.slice_extension == SliceExtensions::kOn) {
+    if (!point.plan.no_sections.empty())
+      return fmt::format("--slice-extension: it does not reach --sync={}: {}", config.sync.name,
+                         point.plan.no_sections);
+    if (const auto why = SliceExtension::why_none()) return fmt::format("--slice-extension: {}", *why);
   }
   if (config.huge_pages == HugePages::kThp && !point.plan.own_memory.empty()) {
     return fmt::format("--hugepages: thp does not reach {}: {}", config.index.name, point.plan.own_memory);

@@ -15,6 +15,7 @@
 #include "harness/config/slo.h"
 #include "src/base/batching.h"
 #include "sync/station_options.h"
+#include "src/arch/slice_extension.h"
 #include "src/base/spec.h"
 #include "src/base/types.h"
 #include "src/base/words.h"
@@ -114,6 +115,7 @@ struct Config {
   HugePages huge_pages = HugePages::kNone;
   Reclaim reclaim = Reclaim::kEpoch;
   WaitBy wait = WaitBy::kYield;  ///< how threads go on with waits of more than a microsecond
+  SliceExtensions slice_extension = SliceExtensions::kOff;
 
   Spec workload{.name = "lookup", .arg = {}, .options = {}};       ///< lookup, insert, mix:read=..
   Spec keys{.name = "u64", .arg = {}, .options = {}};              ///< u64, u32, dense, stride:N, file:PATH

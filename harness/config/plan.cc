@@ -18,6 +18,7 @@ std::string point_of(const Plan& plan) {
   if (plan.own_memory.empty()) point += fmt::format(" --alloc={}", word(c.alloc));
   if (plan.no_reclaim.empty()) point += fmt::format(" --reclaim={}", word(c.reclaim));
   if (plan.no_wait.empty() && c.wait != WaitBy::kYield) point += fmt::format(" --wait={}", word(c.wait));
+  if (c.slice_extension == SliceExtensions::kOn) point += " --slice-extension=on";
   if (c.mem.kind != PagePlacement::Kind::kFirstTouch) point += fmt::format(" --mem={}", c.mem.text);
   point += fmt::format(" --hugepages={} --workload={}", word(c.huge_pages), c.workload.str());
   const bool by_file = Workload::by_file(c.workload.name);  // then the file decides which keys, and how many

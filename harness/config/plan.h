@@ -55,6 +55,7 @@ struct Plan {
   std::string own_memory;          ///< why --alloc has no effect on an index with its own memory; empty if it has
   u32 servers = 0;                 ///< threads of the policy's own, which run operations
   std::string no_reclaim;          ///< why --reclaim has no effect on this policy; empty if it has
+  std::string no_sections;         ///< why --slice-extension has no effect on this policy; empty if it has
   std::string no_wait;             ///< why --wait has no effect on this policy; empty if it has
   std::string no_distribution;     ///< why --dist has no effect on this workload, which draws no keys; empty if it has
   std::string no_churn;            ///< why --churn has no effect on popularity; empty if it has

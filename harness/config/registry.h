@@ -57,6 +57,7 @@ struct Pair {
   bool hints = false;         ///< the index prefetches for operations to come
   bool far_leaves = false;    ///< the index can have its leaves in another memory than its inner nodes
   std::string no_reclaim;     ///< why --reclaim has no effect on the policy; empty if it has
+  std::string no_sections;    ///< why --slice-extension has no effect on the policy; empty if it has
   std::string no_wait;        ///< why --wait has no effect on the policy; empty if it has
   std::string about;          ///< the policy in one line
   std::vector<OptionInfo> options;  ///< options of the policy

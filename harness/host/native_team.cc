@@ -134,8 +134,13 @@ std::optional<u32> NativeTeam::cpu() { return this_cpu(); }
 
 void NativeTeam::wait_by(WaitBy way, bool watches_switches) { Waits::set(way, watches_switches); }
 
+// The result is ignored: a call before the run has found out if the kernel refuses.
+void NativeTeam::extend_slices() { (void)SliceExtension::allow(); }
+
 std::optional<ThreadWaits> NativeTeam::waits() {
-  return ThreadWaits{.counts = Waits::of_this_thread(), .involuntary = switches_of_this_thread().involuntary};
+  return ThreadWaits{.counts = Waits::of_this_thread(),
+                     .involuntary = switches_of_this_thread().involuntary,
+                     .slices = SliceExtension::granted()};
 }
 
 std::optional<u64> NativeTeam::ran_ns() { return thread_time_ns(); }

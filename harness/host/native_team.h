@@ -36,6 +36,7 @@ class NativeTeam final : public ThreadTeam {
   void idle(u64 until_ns, bool yields) override;
 
   void wait_by(WaitBy way, bool watches_switches) override;
+  void extend_slices() override;
   [[nodiscard]] std::optional<ThreadWaits> waits() override;
 
   bool pin(u32 cpu) override;

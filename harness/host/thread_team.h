@@ -27,15 +27,18 @@ namespace latchlab {
 struct ThreadWaits {
   WaitCounts counts;
   u64 involuntary = 0;  ///< involuntary context switches
+  u64 slices = 0;       ///< sections that the kernel has extended
 
   ThreadWaits& operator+=(const ThreadWaits& more) {
     counts += more.counts;
     involuntary += more.involuntary;
+    slices += more.slices;
     return *this;
   }
   ThreadWaits& operator-=(const ThreadWaits& less) {
     counts -= less.counts;
     involuntary -= less.involuntary;
+    slices -= less.slices;
     return *this;
   }
 };
@@ -98,6 +101,8 @@ class ThreadTeam {
   /// Prepares to interrupt the thread inside its operations, at moments that `seed` gives. The thread must destroy the
   /// result itself.
   [[nodiscard]] virtual OrReason<std::unique_ptr<Preemption>> preemption(u64 seed) = 0;
+  /// Lets the thread ask the kernel for longer time slices (Machine::Section).
+  virtual void extend_slices() {}
   /// Returns the processor that the thread is on, if the kernel tells.
   [[nodiscard]] virtual std::optional<u32> cpu() = 0;
   /// Returns what the thread has done in waits inside an index, if its waits are counted.

@@ -98,6 +98,7 @@ void describe_policy(Pair& pair) {
     pair.no_reclaim = "the policy frees unlinked memory at once";
   }
   pair.no_wait = Policy::kWaitsElsewhere;
+  if (!Policy::kHasSections) pair.no_sections = "its operations do not hold one lock from beginning to end";
   pair.options = options_of<Options>(pair.policy);
 }
 

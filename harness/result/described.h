@@ -42,6 +42,8 @@ void describe_plan(const Plan& plan, auto& field) {
       "wait", unless(plan.no_wait, c.wait),
       "how threads go on with waits of more than a microsecond: they spin, yield between looks, or park until a store "
       "ends the wait");
+  field("slice_extension", unless(plan.no_sections, c.slice_extension),
+        "on: a thread asks the kernel not to take its processor away inside an operation under a global lock");
   field("workload", c.workload.str());
   field("churn", unless(plan.no_churn, c.churn.str()), "change of popularity; null if a file sets it");
   field("keys", c.keys.str());

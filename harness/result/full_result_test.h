@@ -216,7 +216,8 @@ inline RunResult full_result() {
                   .parks = u64{10},
                   .wakes = u64{9},
                   .late_handovers = u64{8},
-                  .preempted_outside_waits = u64{7}};
+                  .preempted_outside_waits = u64{7},
+                  .slice_extensions = u64{6}};
   t.validation = {
       .mode = Validate::kTally, .passed = true, .expected_keys = u64{1000}, .found_keys = u64{1000}, .detail = ""};
   t.history = History{.keys = "1/64",

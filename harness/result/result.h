@@ -419,6 +419,7 @@ struct Scheduling {
   OrReason<u64> wakes;
   OrReason<u64> late_handovers;
   OrReason<u64> preempted_outside_waits;
+  OrReason<u64> slice_extensions;
 };
 void describe(Like<Scheduling> auto& s, auto& field) {
   field.about(
@@ -437,6 +438,8 @@ void describe(Like<Scheduling> auto& s, auto& field) {
   field("preempted_outside_waits", s.preempted_outside_waits,
         "involuntary context switches of threads that were not in a wait of more than a microsecond. Under one global "
         "lock most of these are inside it or about to take it, so this bounds the preempted holders from above");
+  field("slice_extensions", s.slice_extensions,
+        "operations for which the kernel let a thread keep its processor, with --slice-extension=on");
 }
 
 struct Validation {

@@ -115,6 +115,7 @@ std::string waits_text(const Scheduling& s) {
   if (s.parks && *s.parks > 0) add(s.parks, "parks");
   add(s.late_handovers, "handovers to descheduled threads");
   add(s.preempted_outside_waits, "preemptions outside waits");
+  add(s.slice_extensions, "slices extended");
   if (!s.yields) text += "   " + s.yields.reason;
   return text;
 }

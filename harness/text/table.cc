@@ -53,6 +53,7 @@ Words axes_of(const Plan& plan) {
           {"validate", std::string(word(c.validate))},
           {"reclaim", plan.no_reclaim.empty() ? std::string(word(c.reclaim)) : "-"},
           {"wait", plan.no_wait.empty() ? std::string(word(c.wait)) : "-"},
+          {"slice-extension", std::string(word(plan.config.slice_extension))},
           {"threads-per", std::string(word(c.threads_per))},
           {"mem", c.mem.text},
           {"clear-accessed", c.clear_accessed_ns == 0 ? "off" : duration_text(c.clear_accessed_ns)},

@@ -160,13 +160,14 @@ TEST_CASE("a block shows waits if there are more threads than processors", "[tab
   CHECK_THAT(text(), !Contains("without a processor"));
   result.trial.placement.oversubscribed = true;
   CHECK_THAT(text(), Contains("0.005 s without a processor   100 yields   10 parks   8 handovers to descheduled threads"
-                              "   7 preemptions outside waits"));
+                              "   7 preemptions outside waits   6 slices extended"));
   result.trial.scheduling = {.run_delay_ns = u64{5'000'000},
                              .yields = OrReason<u64>::missing("it sleeps"),
                              .parks = {},
                              .wakes = {},
                              .late_handovers = {},
-                             .preempted_outside_waits = {}};
+                             .preempted_outside_waits = {},
+                             .slice_extensions = {}};
   CHECK_THAT(text(), Contains("0.005 s without a processor   it sleeps"));
 }
 

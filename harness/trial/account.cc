@@ -350,6 +350,9 @@ Scheduling scheduling_account(const Plan& plan, const Measurement& m) {
   out.yields = known(sum.counts.yields);
   out.parks = known(sum.counts.parks);
   out.wakes = known(sum.counts.wakes);
+  out.slice_extensions = plan.config.slice_extension == SliceExtensions::kOn && counted
+                             ? Count(sum.slices)
+                             : Count::missing("no thread asks for longer slices (--slice-extension)");
   if (!why.empty() || !plan.seats.oversubscribed) {
     const std::string unwatched = why.empty() ? "waits look at context switches if threads share processors" : why;
     out.late_handovers = out.preempted_outside_waits = Count::missing(unwatched);

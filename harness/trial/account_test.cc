@@ -101,7 +101,8 @@ TEST_CASE("the waits of all threads are summed, and each number that is unknown 
     thread.processor_time->waited_ns = 50;
     thread.waits =
         ThreadWaits{.counts = {.yields = 5, .parks = 4, .wakes = 3, .late_handovers = 2, .involuntary_inside = 1},
-                    .involuntary = 10};
+                    .involuntary = 10,
+                    .slices = 6};
   }
   waits = scheduling_account(plan, m);
   CHECK(*waits.run_delay_ns == 100);
@@ -110,6 +111,9 @@ TEST_CASE("the waits of all threads are summed, and each number that is unknown 
   CHECK(*waits.wakes == 6);
   CHECK(*waits.late_handovers == 4);
   CHECK(*waits.preempted_outside_waits == 18);
+  CHECK_THAT(waits.slice_extensions.reason, Contains("no thread asks"));
+  plan.config.slice_extension = SliceExtensions::kOn;
+  CHECK(*scheduling_account(plan, m).slice_extensions == 12);
   m.measured->offer.emplace();
   CHECK_THAT(scheduling_account(plan, m).preempted_outside_waits.reason, Contains("open loop"));
   plan.seats.oversubscribed = false;

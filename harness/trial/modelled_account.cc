@@ -113,7 +113,7 @@ void mark_modelled(TrialResult& result, const Plan& plan) {
        health.on_processor, health.load_before);
   Scheduling& scheduling = result.scheduling;
   none(scheduling.run_delay_ns, scheduling.yields, scheduling.parks, scheduling.wakes, scheduling.late_handovers,
-       scheduling.preempted_outside_waits);
+       scheduling.preempted_outside_waits, scheduling.slice_extensions);
   MemoryUse& memory = result.memory;
   if (calls_malloc(plan.config.alloc)) none(memory.malloc);
   none(memory.page_bytes, memory.huge_share, memory.rss, memory.minor_faults, memory.major_faults);

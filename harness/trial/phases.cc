@@ -58,6 +58,7 @@ std::string Phases::begin() {
     if (seats_.binds) workers_[t].pinned = team_.pin(seats_.cpus[t]);
     // The result is ignored: a trial call before the run has found out if the kernel refuses.
     if (!plan_.places_chunks()) (void)team_.place(plan_.pages);
+    if (config_.slice_extension == SliceExtensions::kOn) team_.extend_slices();
     workers_[t].runner = trial_.runner(clock_);
     if (config_.station.mode != StationMode::kOff)
       workers_[t].stationed = stationed_run(config_.station, config_.batch, trial_.numbers(), plan_.widths.value);

@@ -28,6 +28,8 @@ struct Cells {
   static bool prefixes_elide() { return false; }
   static bool in_elision() { return false; }
 
+  struct Section {};
+
   template <class T>
   class Plain {
     static_assert(std::is_trivially_copyable_v<T>);

@@ -98,6 +98,7 @@ concept Machine = requires(typename M::template Atomic<u64>& a, void* p, void (*
   requires SharedLockable<typename M::SharedMutex>;
   requires ServesBeside<typename M::ServerThread>;
   typename M::Elision;  // a policy holds one for as long as it may start transactions
+  typename M::Section;  // one lives while a thread takes, holds and gives back a lock that all threads may wait for
 
   { M::transact(body) } -> std::same_as<u32>;  // kCommitted, or the abort status; the body may have run in part
   // The next three make a transaction that begins in the middle of a body. An abort continues where the machine

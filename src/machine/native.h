@@ -18,6 +18,7 @@
 #include "src/arch/prefetch.h"
 #include "src/arch/rtm.h"
 #include "src/arch/sanitizer.h"
+#include "src/arch/slice_extension.h"
 #include "src/machine/cells.h"
 #include "src/machine/machine.h"
 #include "src/machine/server_thread.h"
@@ -35,6 +36,7 @@ struct Native : Cells<Native> {
   using ServerThread = SystemServerThread;
 
   struct Elision {};
+  using Section = SliceSection;
 
   template <class Body>
   [[gnu::always_inline]] static inline u32 transact(Body&& body) {
