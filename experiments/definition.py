@@ -15,16 +15,16 @@
                          increasing amounts of one thing. {each = "batches.lines", ...} takes the points from one document:
                          from the entry of its list `batches` whose `lines` is x
       y                  a word of METRICS; or {title, scale} if each curve names its number: "log" spaces doubling values evenly
-      run                options of the panel's runs
+      run                options of the panel's runs; quick_run, full_run, modelled_run: further ones in that mode only
       order              names of curves from the best to the worst, if only their order was published
       note               text beside the title of the panel; quick_note, full_note, modelled_note: in that mode only
-      [[panel.curve]]    name, run; only: values of x at which it is measured, if not all; at: its number in the document, or in
-                         the entry of the list, such as "best_batch.ns"
+      [[panel.curve]]    name, run; only: values of x at which it is measured, if not all; or except: those at which it is not, whatever
+                         the mode; at: its number in the document, or in the entry of the list, such as "best_batch.ns"
       [[panel.published]] name, points: [[x, y], ...]; or between: [[x, low, high], ...], if only the place of a label was published
       [[panel.rerun]]    the same, for unpublished numbers from a run of the original's code
 
-In options of a panel or a curve, "processors" is the number of processors of the machine: "--threads=processors"; and
-"processors-1" leaves one to something else, such as a server, but is at least 1.
+In options of a mode, a panel or a curve, "processors" is the number of processors of the machine: "--threads=processors"; and
+"processors-1" leaves one to something else, such as a server, but is at least 1. Where a mode says it, the user may say another number.
 A later option replaces an earlier one of the same name, in this order: experiment, mode, the user's own, panel, curve, x. The user's
 options must not include those that distinguish the points of the figure.
 """
@@ -257,6 +257,10 @@ def placed(option, x, machine):
     return f"--machine={with_changes(machine, {option.partition('.')[2]: x})}" if of_model(option) else f"--{option}={x}"
 
 
+def processors_here():
+    return len(os.sched_getaffinity(0))
+
+
 def with_processors(option, processors):
     """Puts the number of processors into an option that names it."""
     return re.sub(r"=processors(-1)?$", lambda found: f"={max(1, processors - bool(found[1]))}", option)
@@ -319,6 +323,25 @@ class Table:
             raise InputError(f"{self.where}: there is no key '{next(iter(self.rest))}' here; {self.listed} lists the keys")
 
 
+def counted(options, mode):
+    """Returns the options that count in a mode, of those that the file gives for all modes."""
+    return [option for option in options if mode != "modelled" or option.split("=")[0] not in MEASURED_LENGTHS]
+
+
+def values_of(curve, x, modes):
+    """Takes `only` and `except` of a curve, and returns the values of x at which it is measured; none if at all. `modes` has the values
+    of x in each mode."""
+    only, left_out = curve.take("only", list, []), curve.take("except", list, [])
+    if only and left_out:
+        raise InputError(f"{curve.where}: 'only' and 'except': give one of them")
+    for value in left_out:
+        if not any(value in given for given in modes.values()):
+            raise InputError(f"{curve.where}: except: {value!r} is no value of x")
+    if left_out and not (only := [value for value in x if value not in left_out]):
+        raise InputError(f"{curve.where}: except: no value of x is left")
+    return only
+
+
 def read_panel(table, mode, processors=None):
     y_scale = "linear"
     if isinstance(table.rest.get("y"), dict):
@@ -346,7 +369,7 @@ def read_panel(table, mode, processors=None):
     for m, given in values.items():
         if given not in ("processors", "oversubscribed") and (not isinstance(given, list) or not given):
             raise InputError(f"{axis.where}: '{m}' is neither a list nor \"processors\" nor \"oversubscribed\"")
-    processors = processors or len(os.sched_getaffinity(0))
+    processors = processors or processors_here()
     x = {"processors": up_to(processors), "oversubscribed": [times * processors for times in (1, 2, 4, 8)]}.get(
         values[mode] if isinstance(values[mode], str) else "", values[mode])
     panel = Panel(
@@ -364,12 +387,13 @@ def read_panel(table, mode, processors=None):
     )
     notes = {key: table.take(key, str, "") for key in ("note", *(f"{m}_note" for m in MODES))}
     panel.note = "; ".join(note for note in (notes["note"], notes[f"{mode}_note"]) if note)
-    run = table.options()
+    run, of_mode = table.options(), {m: table.options(f"{m}_run") for m in MODES}
     for curve in table.tables("curve"):
-        options = [with_processors(option, processors) for option in merged(run, curve.options())]
+        given = merged(counted(run, mode), of_mode[mode], counted(curve.options(), mode))
+        options = [with_processors(option, processors) for option in given]
         path = "" if y else curve.take("at", str)
         name = curve.take("name", str)
-        panel.curves.append(Curve(f"{name} (modelled)" if mode == "modelled" else name, options, curve.take("only", list, []), path))
+        panel.curves.append(Curve(f"{name} (modelled)" if mode == "modelled" else name, options, values_of(curve, x, values), path))
         curve.done()
     for key, origin in BESIDE.items():
         for beside in table.tables(key, []):
@@ -403,6 +427,7 @@ def load(name, mode, own=(), processors=None, machine=""):
         modes[m] = (of_mode.options(), of_mode.take("replicates", int, SEEDS if is_modelled else None))
         of_mode.done()
     run, (mode_run, replicates) = table.options(), modes[mode]
+    mode_run = [with_processors(option, processors or processors_here()) for option in mode_run]
     experiment = Experiment(
         name=name,
         mode=mode,
@@ -434,10 +459,7 @@ def load(name, mode, own=(), processors=None, machine=""):
             for x in panel.x:
                 if not curve.only or x in curve.only:
                     place = [] if panel.each else [placed(panel.option, x, machine)]
-                    given = [run, curve.run]
-                    if mode == "modelled":
-                        given = [[option for option in of if option.split("=")[0] not in MEASURED_LENGTHS] for of in given]
                     model = [f"--machine={machine}"] if machine else []
-                    arguments = merged(command, model, given[0], mode_run, own, given[1], place)
+                    arguments = merged(command, model, counted(run, mode), mode_run, own, curve.run, place)
                     experiment.points.append(Point(i, curve.name, x, arguments))
     return experiment

@@ -42,7 +42,7 @@ class Definitions(unittest.TestCase):
             for mode in definition.MODES:
                 definition.load(name, mode)
             experiment = definition.load(name, "quick")
-            seen, curves, documents = set(), set(), {}
+            seen, curves, values, documents = set(), set(), set(), {}
             for point in experiment.points:
                 panel = experiment.panels[point.panel]
                 if experiment.command:
@@ -54,11 +54,12 @@ class Definitions(unittest.TestCase):
                 if any(argument.startswith("--slo=") for argument in point.arguments):   # the search tries rates down to a few per second
                     short = ["--records=2000", "--time=5ms", "--warmup=1ms"]
                 point = dataclasses.replace(point, arguments=definition.merged(point.arguments, short))
-                # Each curve once, and each x once. One number of threads is enough.
+                # Each curve once, and each x of an option once, whatever the panel. One number of threads is enough.
                 is_first = (point.panel, point.curve) not in curves
                 curves.add((point.panel, point.curve))
-                if panel.option != "threads" and point.curve == panel.curves[0].name:
+                if panel.option != "threads" and point.curve == panel.curves[0].name and (panel.option, point.x) not in values:
                     is_first = True
+                    values.add((panel.option, point.x))
                 drawn = (panel.y or point.curve, point.arguments)
                 if drawn in seen or not is_first:
                     continue
@@ -100,6 +101,43 @@ class Definitions(unittest.TestCase):
         self.assertEqual([definition.with_processors(option, 56) for option in options],
                          ["--threads=56", "--threads=55", "--sync=rtm:20", "--out=processors-12"])
         self.assertEqual(definition.with_processors("--threads=processors-1", 1), "--threads=1")
+
+    def test_a_mode_may_name_the_processors_and_the_user_another_number(self):
+        def threads(*own):
+            experiment = definition.load("map", "modelled", own, processors=56, machine="haswell-ep")
+            return {option(point.arguments, "threads") for point in experiment.points}
+
+        self.assertEqual(threads(), {"56"})
+        self.assertEqual(threads("--threads=14"), {"14"})
+
+    def test_a_panel_may_have_options_in_one_mode_only(self):
+        def run(mode):
+            axis = {"option": "sync", "title": "policy", "quick": ["a"]}
+            curve = {"name": "one", "run": ["--index=art"]}
+            keys = {"title": "t", "x": axis, "y": "throughput", "run": ["--time=1s", "--warmup=1s", "--records=9"], "curve": [curve]}
+            table = definition.Table("here", {**keys, "modelled_run": ["--time=2ms"]})
+            return definition.read_panel(table, mode).curves[0].run
+
+        self.assertEqual(run("full"), ["--time=1s", "--warmup=1s", "--records=9", "--index=art"])
+        self.assertEqual(run("modelled"), ["--records=9", "--time=2ms", "--index=art"])
+
+    def test_a_curve_may_leave_values_out(self):
+        def panel(mode, **keys):
+            axis = {"option": "sync", "title": "policy", "quick": ["a", "b", "c"], "modelled": ["b", "c"]}
+            curve = {"name": "one", **keys}
+            table = definition.Table("here", {"title": "t", "x": axis, "y": "throughput", "curve": [curve]})
+            return definition.read_panel(table, mode).curves[0].only
+
+        left_out = {"except": ["a", "c"]}
+        self.assertEqual(panel("quick", **left_out), ["b"])
+        self.assertEqual(panel("modelled", **left_out), ["b"])
+        self.assertEqual(panel("modelled", **{"except": ["a"]}), ["b", "c"])
+        with self.assertRaisesRegex(definition.InputError, "^here: curve 1: except: 'd' is no value of x$"):
+            panel("quick", **{"except": ["d"]})
+        with self.assertRaisesRegex(definition.InputError, "^here: curve 1: 'only' and 'except': give one of them$"):
+            panel("quick", only=["a"], **left_out)
+        with self.assertRaisesRegex(definition.InputError, "^here: curve 1: except: no value of x is left$"):
+            panel("modelled", **{"except": ["b", "c"]})
 
     def test_full_has_the_values_of_quick_where_it_names_none_of_its_own(self):
         def panel(**values):
