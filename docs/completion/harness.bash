@@ -28,6 +28,7 @@ _harness() {
         --isa) words="scalar sse4.2 avx2 avx512" ;;
         --threads-per) words="run cluster socket" ;;
         --wait) words="spin yield park" ;;
+        --slice-extension) words="on off" ;;
         --churn) words="none drift: flash:" ;;
         --station) words="off stall on auto" ;;
         --far) words="node: file: model:" ;;
@@ -50,7 +51,7 @@ _harness() {
         experiment) words="--quick --full --dry-run --redraw --paper --width= --height= --font-size= --out= --machine= --beside= --on= --binary= --emit=" ;;
         export) words="--format= --series --out=" ;;
         doctor) words="--machine=" ;;
-        -* | @* | ab) words="--index= --isa= --sync= --threads= --machine= --threads-per= --pin= --smt= --alloc= --mem= --hugepages= --reclaim= --wait= --workload= --keys= --dist= --churn= --negative= --batch= --station= --value-size= --far= --near= --rule= --records= --warmup= --time= --ops= --clear-accessed= --sample= --rows= --rate= --slo= --latency= --pmu= --seed= --history= --validate= --preempt --reps= --topology= --dry-run --out= --json --profile= --progress= --strict --fit" ;;
+        -* | @* | ab) words="--index= --isa= --sync= --threads= --machine= --threads-per= --pin= --smt= --alloc= --mem= --hugepages= --reclaim= --wait= --slice-extension= --workload= --keys= --dist= --churn= --negative= --batch= --station= --value-size= --far= --near= --rule= --records= --warmup= --time= --ops= --clear-accessed= --sample= --rows= --rate= --slo= --latency= --pmu= --seed= --history= --validate= --preempt --reps= --topology= --dry-run --out= --json --profile= --progress= --strict --fit" ;;
       esac
       case $command in ab) words+=" --a= --b= --c= --replicates=" ;; esac
       [ "$COMP_CWORD" != 1 ] || words+=" --help --version"

@@ -96,7 +96,7 @@ const std::vector<OptionEntry>& option_rows() {
        "how threads go on with waits inside the index after a microsecond: spin, yield or park (sleep until woken)",
        [](Config& c, const std::string& v) { c.wait = parse_word<WaitBy>("--wait", v); }, "spin yield park"},
       {"slice-extension", "KIND", "off",
-       "on: the kernel (Linux 7.0) lets a thread end an operation under a global lock",
+       "on: the kernel (Linux 7.0) lets a thread end an operation under a global lock before it takes the processor",
        [](Config& c, const std::string& v) { c.slice_extension = parse_word<SliceExtensions>("--slice-extension", v); },
        "on off"},
       {"workload", "MIX", "lookup",
