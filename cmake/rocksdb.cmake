@@ -24,9 +24,10 @@ endif()
 latchlab_find_library(rocksdb rocksdb/secondary_cache.h)
 
 # The sources of the library that it needs, compiled again: liblatchlab.a is not position independent.
-set(tier_sources src/arch/features.cc src/arch/heavy_fence.cc src/base/error.cc src/base/new_file.cc src/base/printable.cc
-  src/base/quantity.cc src/base/spec.cc src/memory/chunk_source.cc src/memory/media/file_system.cc src/memory/media/medium.cc
-  src/memory/media/medium_options.cc src/memory/media/memkind_pages.cc src/memory/numa.cc src/memory/page_source.cc)
+set(tier_sources src/arch/features.cc src/arch/heavy_fence.cc src/arch/slice_extension.cc src/base/error.cc src/base/new_file.cc
+  src/base/printable.cc src/base/quantity.cc src/base/spec.cc src/machine/waits.cc src/memory/chunk_source.cc
+  src/memory/media/file_system.cc src/memory/media/medium.cc src/memory/media/medium_options.cc src/memory/media/memkind_pages.cc
+  src/memory/numa.cc src/memory/page_source.cc)
 if(NOT LATCHLAB_memkind_INCLUDE)
   list(TRANSFORM tier_sources REPLACE "/memkind_pages[.]cc$" "/memkind_pages_missing.cc")
 endif()
