@@ -67,7 +67,8 @@ class Neighbour:
 
     def read(self):
         for line in self.process.stdout:
-            self.pieces.append(tuple(map(int, line.split())))
+            if line.endswith("\n"):   # the last one may have been cut by end()
+                self.pieces.append(tuple(map(int, line.split())))
 
     def work(self, pieces):
         """Waits until it has done so much."""

@@ -181,8 +181,10 @@ class Modelled(unittest.TestCase):
             if name != "limits":
                 experiment = definition.load(name, "modelled", (), 56, "haswell-ep")
                 file = tomllib.loads((definition.FOLDER / f"{name}.toml").read_text())
-                lengths = [word for word in file.get("modelled", {}).get("run", []) if word.startswith(("--time=", "--warmup="))]
+                usual = file.get("modelled", {}).get("run", [])
+                of_panels = [panel.get("modelled_run", usual) for panel in file["panel"]]
                 for point in experiment.points:
+                    lengths = [word for word in of_panels[point.panel] if word.startswith(("--time=", "--warmup="))]
                     self.assertTrue([word for word in point.arguments if word.startswith("--machine=haswell-ep")], name)
                     self.assertEqual([word for word in point.arguments if word.startswith(("--time=", "--warmup="))], lengths, name)
 

@@ -98,7 +98,7 @@ TEST_CASE("Seeded bugs: histories of threads find those of btree", "[threads]") 
   const auto mixes = btree_mixes();
   CHECK(complaint_of<BTree, OlcOnThreads>(mixes) == "");
   CHECK(caught("btree on threads: validation", B::kDropValidation, histories<BTree, OlcOnThreads>(mixes, 100)));
-  CHECK(caught("btree on threads: link", B::kDropLink, histories<BTree, OlcOnThreads>(mixes, 200)));
+  CHECK(caught("btree on threads: link", B::kDropLink, histories<BTree, OlcOnThreads>(mixes, 5000)));
   CHECK(caught("btree on threads: upgrade", B::kDropUpgrade, histories<BTree, OlcOnThreads>(mixes, 100)));
   CHECK(caught("btree on threads: parent", T::kDropParent, histories<BTree, OlcOnThreads>(mixes, 100)));
   CHECK(caught("btree on threads: right node", T::kDropRight, histories<BTree, OlcOnThreads>(mixes, 3000)));
@@ -145,7 +145,8 @@ TEST_CASE("Seeded bugs: histories of threads find those of sized values", "[thre
   CHECK(caught("sized on threads: trusted word", B::kTrustWord, run));
   CHECK(caught("sized on threads: any word", B::kEraseAnyWord, run));
   CHECK(caught("sized on threads: forgotten claim", B::kForgetClaim, run));
-  CHECK(caught("sized on threads: pin late", B::kPinLate, run));
+  CHECK(caught("sized on threads: pin late", B::kPinLate,
+               [&] { return run_histories<Index>("olc", mixes, 40'000, watch_history); }));
   CHECK(caught("sized on threads: pins ignored", B::kIgnorePins, run));
 }
 

@@ -66,7 +66,8 @@ class EveryPair(Runs):
 
     @unittest.skipUnless(WORDS.exists(), f"{WORDS} is missing (package wamerican)")
     def test_real_words_are_keys(self):
-        for index, policy, traits in cover(pair for pair in self.pairs if "byte-string keys" in pair[2]):
+        # nr takes integers only.
+        for index, policy, traits in cover(pair for pair in self.pairs if "byte-string keys" in pair[2] and pair[1] != "nr"):
             with self.subTest(index=index, policy=policy):
                 document = self.run_mix(index, policy, traits, f"--keys=file:{WORDS}")
                 self.assertEqual(document["config"]["key_kind"], "bytes")

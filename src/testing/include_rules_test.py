@@ -73,7 +73,7 @@ CONDITIONAL = re.compile(r"^\s*#\s*(?:if|ifdef|ifndef|elif|else|endif)\b")
 # Fibers of one thread share its thread-local state. These files have such state, and say why no fiber reaches it. The map of the
 # library serves threads of the system; it runs on Native alone. The library that is preloaded serves those of any program,
 # such as the one of its test.
-FOR_THREADS = {"src/arch/features.cc", "src/machine/emulated.h", "src/machine/emulated.cc", "src/machine/waits.cc",
+FOR_THREADS = {"src/arch/features.cc", "src/machine/emulated.h", "src/machine/emulated.cc", "src/machine/waits.cc", "src/arch/slice_extension.h",
                "services/elide/preload.cc", "services/elide/locks_program.cc"} | {
     f"library/{file}" for file in ("members.h", "members.cc", "map_threads_test.cc")
 }
