@@ -5,7 +5,6 @@
 #include <array>
 #include <map>
 #include <new>
-#include <numeric>
 #include <string>
 #include <thread>
 #include <vector>
@@ -213,16 +212,17 @@ struct Ran {
 };
 
 /// Runs random lookups, and one update in `update_one_in` operations if that is not 0, by `threads` threads of
-/// haswell-ep, 7 in each NUMA node. Caches are those of haswell-ep over 256, so that lookups miss.
+/// haswell-ep, 7 in each NUMA node if `step` is 1: thread i has processor i * step. Caches are those of haswell-ep over
+/// 256, so that lookups miss.
 template <class Index>
-Ran run_on_haswell(const std::string& policy, u32 threads, u64 update_one_in) {
+Ran run_on_haswell(const std::string& policy, u32 threads, u64 update_one_in, u32 step = 1) {
   constexpr u64 kKeys = 20'000, kSpread = 0x9e3779b97f4a7c15u, kOperations = 400;
   ModelledWorld& world = ModelledWorld::get();
   world.reset();
   model::MachineFile file = model::MachineFile::of(Spec::parse("haswell-ep"));
   file.scale_down(256);
   model::Placement places(threads);
-  std::iota(places.begin(), places.end(), 0);
+  for (u32 i = 0; i < threads; ++i) places[i] = i * step;
   model::Model processor(file, places, 1);
   ModelCosts costs(processor, threads);
   struct InUse {
@@ -274,6 +274,11 @@ TEST_CASE("replicas: on a modelled machine lookups gain by nodes, and updates ke
   const Ran updated = run_on_haswell<OfNodes>("nr:4", 28, 10);
   CHECK(updated.per_ns > run_on_haswell<OneLock>("rwspin", 28, 10).per_ns);
   CHECK(updated.catch_ups > 28);
+}
+
+TEST_CASE("replicas: each of two nodes has one, whatever their numbers", "[modelled]") {
+  // Threads on nodes 0 and 2. The other replica than that of the load is behind.
+  CHECK(run_on_haswell<Replicated<Art, Nr<Modelled>>>("nr:2", 2, 0, 14).catch_ups == 1);
 }
 
 TEST_CASE("nr: the number of replicas has bounds, and the nodes of a run are the default") {

@@ -1,7 +1,8 @@
 #pragma once
 // `nr:R`: node replication. R replicas of the index, one for each NUMA node that the run uses, and one log of the
-// operations that change it. So a lookup reads the memory of its own node, and the nodes exchange operations instead of
-// the lines of the index.
+// operations that change it. So a lookup reads lines that only threads of its node write, and the nodes exchange
+// operations instead of the lines of the index. The pages of a replica lie where they are touched first, mostly by
+// threads of its node. Those that a single thread loads lie near that thread.
 //
 //     node 0                                                                    node 1
 //     [asked]-->[request]-->[request]                             [asked]-->[request]: none
@@ -252,11 +253,22 @@ class NodeReplication {
 
   Entry& entry(u64 position) { return ring_[position % kEntries]; }
 
+  /// Returns the replica of a NUMA node. Nodes take the replicas in the order in which their threads come, so as many
+  /// nodes as replicas have one each, whatever their numbers.
+  u32 replica_of(u32 node) {
+    auto& taken = taken_[node % kNodes];
+    if (taken.load(kAcquire) == 0) {  // pairs with the store
+      const std::lock_guard guard(taking_);
+      if (taken.load(kRelaxed) == 0) taken.store(next_++ % replicas() + 1, kRelease);  // pairs with the loads
+    }
+    return taken.load(kAcquire) - 1;  // pairs with the store
+  }
+
   /// Returns the number of the thread's replica. It asks for the node once in kUses times, since that takes as long as
   /// a cache miss. A wrong node costs speed and nothing else.
   u32 home_of(Thread& me) {
     if (me.left_ == 0) {
-      me.home_ = M::node() % replicas();
+      me.home_ = replica_of(M::node());
       me.left_ = kUses;
     }
     --me.left_;
@@ -366,11 +378,15 @@ class NodeReplication {
   }
 
   static constexpr u32 kUses = 1024;
+  static constexpr u32 kNodes = 64;  // nodes beyond share the replicas of others
 
   alignas(kFalseSharingBytes) typename M::template Atomic<u64> tail_{0};       // entries that are reserved
   alignas(kFalseSharingBytes) typename M::template Atomic<u64> completed_{0};  // entries whose answers may be known
   alignas(kFalseSharingBytes) const Ring ring_;
   std::vector<std::unique_ptr<Node>> nodes_;
+  SpinLock<M> taking_;
+  u32 next_ = 0;                                                  // the next replica to take; guarded by taking_
+  std::array<typename M::template Atomic<u32>, kNodes> taken_{};  // the replica of each node, plus one; 0: none yet
 };
 
 /// The policy of one replica: lookups share its lock, and a change runs where the lock is held already.

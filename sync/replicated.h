@@ -222,7 +222,8 @@ class Replicated {
   bool walk_on(ThreadState& me, Walk& walk, std::size_t most, Visit&& visit, Then&& then) const {
     return here(me, [&](const Map& map, auto& state) { return map.walk_on(state, walk, most, visit, then); });
   }
-  /// Visits every pair of the caller's replica.
+  /// Visits every pair of the caller's replica, which is brought up to date once, at the beginning: a pair may have been
+  /// replaced before its step.
   template <class Visit>
   void for_each(ThreadState& me, Visit&& visit) const {
     here(me, [&](const Map& map, auto& state) { map.for_each(state, visit); });
