@@ -282,7 +282,8 @@ class Completion {
     if (defaults_.records && !by_file()) {
       // A mix that inserts needs keys that are not in the index.
       const u64 keys_left = !mix().fills() && mix().has(OpKind::kInsert) ? capacity_ / 2 : capacity_;
-      const u64 usual = plan_.model ? ModelledMachine::kStandardRecords : default_records(config_, memory_available_);
+      const u64 usual =
+          plan_.model ? ModelledMachine::kStandardRecords : default_records(config_, memory_available_ / copies());
       config_.records = std::min(usual, std::max<u64>(keys_left, 1));
     } else if (config_.records > capacity_) {
       throw InputError(fmt::format("--records: --keys={} has distinct keys for {} records, not for {}",
@@ -299,6 +300,13 @@ class Completion {
   }
 
   // From here on every word is right by itself; the remaining checks are of combinations.
+
+  /// Returns the number of copies of the index that the policy keeps.
+  u64 copies() const {
+    const auto& pairs = surroundings_.registry.pairs();
+    const auto pair = std::ranges::find(pairs, config_.sync.name, &Pair::policy);
+    return pair == pairs.end() || !pair->copies ? 1 : pair->copies(config_.sync, plan_.nodes);
+  }
 
   /// Finds the pair of index and policy for this kind of keys.
   std::string join() {

@@ -153,6 +153,11 @@ TEST_CASE("a placement that the kernel refuses degrades the run, and --strict re
   CHECK_THROWS_WITH(parse_command_line({"--mem=bind:0-1"}, surroundings), Catch::Contains("node 1 has no memory"));
 }
 
+TEST_CASE("by default fewer keys are loaded if the policy keeps copies of the index", "[cli]") {
+  CHECK(runs({"--index=art", "--sync=olc"}).runs[0].config.records == 16'000'000);  // of 8 GiB
+  CHECK(runs({"--index=tbb", "--sync=own"}).runs[0].config.records == 4'000'000);
+}
+
 TEST_CASE("by default as many values are loaded as half of two memories holds", "[cli]") {
   const auto records = [](const std::string& near, const std::string& far, const std::string& rule) {
     return runs({"--value-size=992", "--near=" + near, "--far=" + far, "--rule=" + rule}).runs[0].config.records;

@@ -26,6 +26,7 @@ inline Registry some_words() {
     if (std::string(index) == "tbb") pair.own_memory = "it allocates itself";
     if (std::string(policy) != "olc") pair.no_reclaim = "nothing waits";
     if (std::string(policy) == "spin") pair.no_wait = "it sleeps";
+    if (std::string(policy) == "own") pair.copies = [](const Spec&, u64) { return u64{4}; };
     if (std::string(policy) != "spin") pair.no_sections = "it holds no lock";
     pair.index = index;
     pair.side_by_side = std::string(policy) != "spin";

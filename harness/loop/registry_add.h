@@ -97,6 +97,11 @@ void describe_policy(Pair& pair) {
   } else if constexpr (Policy::Reclaimer::kName == "immediate") {
     pair.no_reclaim = "the policy frees unlinked memory at once";
   }
+  if constexpr (requires(const Options& options) { Options::on_nodes(Spec(), u64{}), options.count(); }) {
+    pair.copies = [](const Spec& sync, u64 nodes) -> u64 {
+      return Options::parse(Options::on_nodes(sync, nodes)).count();
+    };
+  }
   pair.no_wait = Policy::kWaitsElsewhere;
   if (!Policy::kHasSections) pair.no_sections = "its operations do not hold one lock from beginning to end";
   pair.options = options_of<Options>(pair.policy);
