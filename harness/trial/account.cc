@@ -358,7 +358,9 @@ Scheduling scheduling_account(const Plan& plan, const Measurement& m) {
     out.late_handovers = out.preempted_outside_waits = Count::missing(unwatched);
     return out;
   }
-  out.late_handovers = sum.counts.late_handovers;
+  out.late_handovers = plan.config.wait == WaitBy::kPark
+                           ? Count::missing("a thread that sleeps until it is woken has no processor")
+                           : Count(sum.counts.late_handovers);
   out.preempted_outside_waits = m.measured->offer
                                     ? Count::missing("threads of an open loop yield while no request is due")
                                     : Count(sum.involuntary - sum.counts.involuntary_inside);

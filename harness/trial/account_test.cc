@@ -114,6 +114,9 @@ TEST_CASE("the waits of all threads are summed, and each number that is unknown 
   CHECK_THAT(waits.slice_extensions.reason, Contains("no thread asks"));
   plan.config.slice_extension = SliceExtensions::kOn;
   CHECK(*scheduling_account(plan, m).slice_extensions == 12);
+  plan.config.wait = WaitBy::kPark;
+  CHECK_THAT(scheduling_account(plan, m).late_handovers.reason, Contains("sleeps until it is woken"));
+  plan.config.wait = WaitBy::kYield;
   m.measured->offer.emplace();
   CHECK_THAT(scheduling_account(plan, m).preempted_outside_waits.reason, Contains("open loop"));
   plan.seats.oversubscribed = false;
