@@ -146,7 +146,7 @@ TEST_CASE("Seeded bugs: histories of threads find those of sized values", "[thre
   CHECK(caught("sized on threads: any word", B::kEraseAnyWord, run));
   CHECK(caught("sized on threads: forgotten claim", B::kForgetClaim, run));
   CHECK(caught("sized on threads: pin late", B::kPinLate,
-               [&] { return run_histories<Index>("olc", mixes, 40'000, watch_history); }));
+               [&] { return run_histories<Index>("olc", mixes, 60'000, watch_history); }));
   CHECK(caught("sized on threads: pins ignored", B::kIgnorePins, run));
 }
 
