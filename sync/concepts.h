@@ -252,9 +252,9 @@ concept SaysWhetherPut = std::same_as<A, Attempt<bool>> || std::same_as<A, Attem
 /// results, where callers see them (sync/synchronized.h). The harness's check of a run also visits every pair: an index
 /// that is not ordered and does not walk (WalkingBody) needs `for_each` for it. An index may have three tasks
 /// (Maintains):
-///   Relief   follows some changes that met those of other threads, under policies that count them (CountsConflicts).
-///   Each thread keeps one. It counts the
-///            thread's changes and decides which it follows. Without memory it does nothing.
+///   Relief   follows some changes that met those of other threads, under policies that count them
+///            (CountsConflicts). Each thread keeps one. It counts the thread's changes and decides which it follows.
+///            Without memory it does nothing.
 ///   Growth   follows the insert of a key for which asks_to_grow is true. If put_in returns kNoRoom, Growth::for_room()
 ///            runs before the next try, until there is room or a step returns kFull.
 ///            An index without Growth whose put_in returns kNoRoom is full: the put throws IndexFull.
@@ -361,9 +361,9 @@ struct PolicyThread {
 /// they throw std::bad_alloc with everything unlocked and nothing changed.
 ///
 /// `read` is always inlined, and so is what it calls on its way to the body, unless the policy runs bodies elsewhere or
-/// on several paths. Synchronized::find is always inlined as
-/// well, and g++'s `flatten` does not reach into what such a function calls. Otherwise every lookup of a loop would be
-/// a call.
+/// on several paths. Synchronized::find is always inlined as well, and g++'s `flatten` does not reach into what such a
+/// function calls.
+/// Otherwise every lookup of a loop would be a call.
 template <class P>
 concept Policy =
     std::derived_from<P, Promises> && Machine<typename P::Machine> && Layout<typename P::Layout> &&

@@ -6,10 +6,9 @@
 // has read changes, and no step fails. (A reader of the root may find another root; it tries again.) It keeps at most
 // kMostShares latches and then gives up the oldest first: validation by version holds without them.
 //
-// A reader that shares waits only for a node that a writer has locked, or that 255 others share. A writer never waits
-// while it holds a lock: if it wants a shared node, it restarts. So there is no deadlock with up to 255 threads. With
-// more, readers that hold shares could wait in a circle for nodes that are full. Writers may starve where readers share
-// without pause.
+// A reader that shares waits only for a node that a writer has locked. Where 255 others share a node, it reads the
+// version and shares nothing. A writer never waits while it holds a lock: if it wants a shared node, it restarts. So
+// there is no deadlock. Writers may starve where readers share without pause.
 //
 // Paper: J. Böttcher, V. Leis, J. Giceva, T. Neumann, A. Kemper. Scalable and robust latches for database systems.
 // DaMoN 2020. Its latches also park waiting threads in a side table; here a wait is the machine's.

@@ -20,8 +20,8 @@
 // The lemmas that make it safe:
 //   1. A thread that finds `locked` or `open` when it claims links its element behind the one that it has found, and
 //      waits. Exactly one thread finds each element, since it exchanges the word.
-//   2. The version bits of a locked word are 0. So the unlocking thread may add the version to whatever element is
-//   there.
+//   2. The version bits of a locked word are 0. So the unlocking thread may add the version, whatever element is
+//      there.
 //   3. The thread that wakes closes the latch before its first store (1), or finds it closed by a thread that came. A
 //      reader that sees one of its stores then sees a closed word (2).
 //   4. An open word is never locked by try_lock: the thread that is next would not know, and both would be inside.

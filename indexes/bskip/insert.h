@@ -2,9 +2,9 @@
 // Inserts that make nodes. There are two:
 //
 //   overflow   a low key comes to a full leaf. The leaf is divided at the half, and only it is locked
-//   rise       a key of height h >= 1 divides the nodes of the levels below h. On each it begins a new node, to which
-//   the
-//              keys behind it go. On level h it goes into the node that is there, which is divided if it is full
+//   rise       a key of height h >= 1 divides the nodes of the levels below h. On each it begins a new node, which
+//              takes the keys behind it. On level h it goes into the node that is there, which is divided if it is
+//              full
 //
 //     level 1   | c         |         | c     m         |
 //     level 0   | c f o p   |    ->   | c f | m o p     |       m has height 1

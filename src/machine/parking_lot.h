@@ -53,10 +53,10 @@ using NoBugs = BugFlags<std::false_type>;
 
 /// `Kernel` puts threads to sleep:
 ///
-///     sleep_while(word, seen)   returns at once if the word is not `seen`, and else after a wake_all(word); it may
-///     also
-///                               return without one
-///     wake_all(word)
+///     sleep_while(word, seen)   returns at once if the word is not `seen`, and else after a wake_all(word)
+///                               or without one
+///     wake_all(word)            wakes them
+///
 template <class M, class Kernel, u32 kSpaces = 256, class Bugs = parking::NoBugs>
 class ParkingLot {
   struct alignas(kLineBytes) Space {
