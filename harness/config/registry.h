@@ -59,9 +59,9 @@ struct Pair {
   std::string no_reclaim;     ///< why --reclaim has no effect on the policy; empty if it has
   /// The number of copies of the index that the policy keeps in a run on so many NUMA nodes; null: one.
   u64 (*copies)(const Spec& sync, u64 nodes) = nullptr;
-  std::string no_sections;    ///< why --slice-extension has no effect on the policy; empty if it has
-  std::string no_wait;        ///< why --wait has no effect on the policy; empty if it has
-  std::string about;          ///< the policy in one line
+  std::string no_sections;          ///< why --slice-extension has no effect on the policy; empty if it has
+  std::string no_wait;              ///< why --wait has no effect on the policy; empty if it has
+  std::string about;                ///< the policy in one line
   std::vector<OptionInfo> options;  ///< options of the policy
   std::vector<OptionInfo> index_options;
   MeantBy meant_by;
