@@ -171,14 +171,7 @@ class Partitions {
   Footprint bytes() const {
     const u64 maps = parts_.size() * sizeof(Map);  // they stay when the last key is erased
     Footprint all{.live = maps, .room = maps, .reserved = maps};
-    for (const auto& part : parts_) {
-      const Footprint one = part->bytes();
-      all.live += one.live;
-      all.room += one.room;
-      all.reserved += one.reserved;
-      all.chunks += one.chunks;
-      all.page_bytes = one.page_bytes;
-    }
+    for (const auto& part : parts_) all += part->bytes();
     return all;
   }
   std::vector<ChunkSource::Chunk> chunks() const {

@@ -222,8 +222,8 @@ class Replicated {
   bool walk_on(ThreadState& me, Walk& walk, std::size_t most, Visit&& visit, Then&& then) const {
     return here(me, [&](const Map& map, auto& state) { return map.walk_on(state, walk, most, visit, then); });
   }
-  /// Visits every pair of the caller's replica, which is brought up to date once, at the beginning: a pair may have been
-  /// replaced before its step.
+  /// Visits every pair of the caller's replica, which is brought up to date once, at the beginning: a pair may have
+  /// been replaced before its step.
   template <class Visit>
   void for_each(ThreadState& me, Visit&& visit) const {
     here(me, [&](const Map& map, auto& state) { map.for_each(state, visit); });
@@ -246,14 +246,7 @@ class Replicated {
     replication_.catch_up_all();
     const u64 fixed = replication_.bytes() + replication_.replicas() * sizeof(Replica);
     Footprint all{.live = fixed, .room = fixed, .reserved = fixed};
-    for (u32 i = 0; i < replication_.replicas(); ++i) {
-      const Footprint one = replication_.replica(i).map.bytes();
-      all.live += one.live;
-      all.room += one.room;
-      all.reserved += one.reserved;
-      all.chunks += one.chunks;
-      all.page_bytes = one.page_bytes;
-    }
+    for (u32 i = 0; i < replication_.replicas(); ++i) all += replication_.replica(i).map.bytes();
     return all;
   }
   std::vector<ChunkSource::Chunk> chunks() const {

@@ -57,6 +57,16 @@ struct Footprint {
   u64 reserved = 0;    ///< bytes taken from the system: live, free, and not yet used; equals live for malloc
   u64 chunks = 0;      ///< number of mappings; 0 for malloc
   u64 page_bytes = 0;  ///< page size asked for and granted in principle; 0 if the allocator decides (malloc)
+
+  /// Adds a part of the same index, whose pages are those of all parts.
+  Footprint& operator+=(const Footprint& part) {
+    live += part.live;
+    room += part.room;
+    reserved += part.reserved;
+    chunks += part.chunks;
+    page_bytes = part.page_bytes;
+    return *this;
+  }
 };
 
 }  // namespace latchlab
